@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -37,7 +36,7 @@ from memgraph.model.values import (
     Memory,
     MemoryInput,
     Outcome,
-    Report,
+    Value,
     validated,
 )
 from memgraph.operations.contexts import Contexts
@@ -117,8 +116,7 @@ class RemoteIngestion(RemoteHandle, Ingestion[F]):
         return self._remote.send("PUT", path, UploadResult, body=content, content_type=BYTES)
 
 
-@dataclass(frozen=True, slots=True)
-class FileReport(Report):
+class FileReport(Value):
     """A finished copy, which the server checked before sending it."""
 
     orchestrator: str
@@ -193,7 +191,7 @@ class RemoteExchange(RemoteHandle, Handle[F]):
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
                 size = file.tell()
             publish(draft, target, force=force)
-        return FileReport(self._remote.name, target, size, digest)
+        return FileReport(orchestrator=self._remote.name, path=target, bytes=size, sha256=digest)
 
 
 @cache

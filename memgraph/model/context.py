@@ -7,52 +7,36 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Any, Final, TypedDict
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    PlainSerializer,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, model_validator
 
 from memgraph.clock import parse_time
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import MemoryKind, MemoryType, Scope, Sensitivity
 from memgraph.model.recall import MAX_TOKEN_BUDGET, MAX_TOP_N, Degraded, Mark, Names, Query
-from memgraph.model.values import Attributes, Kind, Millis, Name, Unit, Value, with_preferences
+from memgraph.model.values import (
+    Attributes,
+    Kind,
+    Millis,
+    Name,
+    Unit,
+    Value,
+    spelled,
+    with_preferences,
+)
 
 MAX_LEFT_OUT = 200
 
+_SCOPES: Final = {scope.tier: scope for scope in Scope}
+ContextTier = Annotated[Scope, *spelled({scope: tier for tier, scope in _SCOPES.items()})]
+"""A scope, written ``task``, ``project`` or ``global``."""
+
 
 def tier_of(name: Scope | str) -> Scope:
-    """Return the scope of a context tier; the tier ``task`` is the session scope.
-
-    Raises:
-        InvalidInput: the word is not ``task``, ``project`` or ``global``.
-    """
-    if isinstance(name, Scope):
-        return name
-    if name not in _SCOPES:
+    """Return the scope of a tier. Raises InvalidInput: it is not ``task``, ``project``, ``global``."""
+    scope = name if isinstance(name, Scope) else _SCOPES.get(name)
+    if scope is None:
         raise InvalidInput(f"tier must be one of: {', '.join(_SCOPES)}", field="tier")
-    return _SCOPES[name]
-
-
-def _tier(name: Scope | str) -> Scope:
-    try:
-        return tier_of(name)
-    except InvalidInput as error:
-        raise ValueError(error.message) from error
-
-
-_SCOPES: Final = {scope.tier: scope for scope in Scope}
-ContextTier = Annotated[
-    Scope,
-    BeforeValidator(_tier),
-    PlainSerializer(lambda scope: scope.tier),
-    WithJsonSchema({"type": "string", "title": "Tier", "enum": list(_SCOPES)}),
-]
-"""A scope, written ``task``, ``project`` or ``global``."""
+    return scope
 
 
 class BlockFormat(StrEnum):

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from enum import StrEnum
-from typing import Annotated, Any, TypeVar
+from typing import Annotated
 
 from pydantic import (
     AfterValidator,
-    BeforeValidator,
     ConfigDict,
     Field,
-    PlainSerializer,
     StringConstraints,
-    WithJsonSchema,
     model_validator,
 )
 from pydantic.alias_generators import to_camel
@@ -29,6 +24,7 @@ from memgraph.model.values import (
     Name,
     Text,
     Value,
+    spelled,
 )
 
 
@@ -101,39 +97,17 @@ DEFAULT_LIMIT = 20
 METADATA = "metadata_json"
 """The attribute of a memory that stores ``metadataJson``."""
 
-
-_EnumT = TypeVar("_EnumT", bound=StrEnum)
-
-
-def _spelled(words: Mapping[_EnumT, str]) -> tuple[Any, ...]:
-    """Return annotations that serialise enum members by other words than their values."""
-    members = {word: member for member, word in words.items()}
-
-    def parse(text: Any) -> Any:
-        if isinstance(text, StrEnum) and text in words:
-            return text
-        if isinstance(text, str) and text in members:
-            return members[text]
-        raise ValueError(f"must be one of: {', '.join(members)}")
-
-    return (
-        BeforeValidator(parse),
-        PlainSerializer(words.__getitem__, return_type=str),
-        WithJsonSchema({"type": "string", "enum": list(members)}),
-    )
-
-
 EntityTier = Annotated[
     MemoryKind,
-    *_spelled({MemoryKind.EPISODE: "EpisodicMemory", MemoryKind.FACT: "SemanticMemory"}),
+    *spelled({MemoryKind.EPISODE: "EpisodicMemory", MemoryKind.FACT: "SemanticMemory"}),
 ]
 """The tier of an item: episodes (what happened), or facts and reflections (what is known)."""
 EntityScope = Annotated[
-    Scope, *_spelled({scope: f"{scope.value.capitalize()}Scope" for scope in Scope})
+    Scope, *spelled({scope: f"{scope.value.capitalize()}Scope" for scope in Scope})
 ]
 EntitySource = Annotated[
     CapturedBy,
-    *_spelled(
+    *spelled(
         {
             CapturedBy.USER: "UserSource",
             CapturedBy.SYSTEM: "SystemSource",

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
-from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypedDict, TypeVar
 
 from pydantic import (
@@ -517,6 +515,24 @@ def one_of(enum: type[EnumT], value: Any, field: str) -> EnumT:
         raise InvalidInput(f"{field} must be one of: {', '.join(enum)}", field=field) from None
 
 
+def spelled(words: Mapping[EnumT, str]) -> tuple[Any, ...]:
+    """Return annotations that serialise enum members by other words than their values."""
+    members = {word: member for member, word in words.items()}
+
+    def parse(text: Any) -> Any:
+        if isinstance(text, StrEnum) and text in words:
+            return text
+        if isinstance(text, str) and text in members:
+            return members[text]
+        raise ValueError(f"must be one of: {', '.join(members)}")
+
+    return (
+        BeforeValidator(parse),
+        PlainSerializer(words.__getitem__, return_type=str),
+        WithJsonSchema({"type": "string", "enum": list(members)}),
+    )
+
+
 @lru_cache(maxsize=64)
 def _fields_set(kind: type[Value]) -> set[str]:
     # All values of a class share the set: values are frozen, and copying a value copies its set.
@@ -536,15 +552,3 @@ def built(kind: type[ValueT], fields: dict[str, Any]) -> ValueT:
     put(value, "__pydantic_extra__", None)
     put(value, "__pydantic_private__", None)
     return value
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """The base of the reports of operations on whole databases."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the report as JSON can hold it: paths as texts."""
-        return {
-            name: str(value) if isinstance(value, Path) else value
-            for name, value in asdict(self).items()
-        }

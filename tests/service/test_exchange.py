@@ -55,7 +55,7 @@ def test_a_file_is_private_and_not_overwritten(tmp_path: Path) -> None:
         report = orc.exchange.export(file, progress=seen.append)
         assert file.stat().st_mode & 0o777 == 0o600
         assert report.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
-        assert report.as_dict()["records"]["memory"] == 7
+        assert report.records["memory"] == 7
         assert seen == [0]
         with pytest.raises(Conflict):
             orc.exchange.export(file)

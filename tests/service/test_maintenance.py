@@ -74,7 +74,7 @@ def test_a_backup_is_one_private_file_that_restores_everything(
         maintenance.backup(opened, file)
     file.parent.mkdir()
     report = maintenance.backup(opened, file)
-    assert report.as_dict() == {
+    assert report.model_dump(mode="json") == {
         "orchestrator": NAME,
         "path": str(file),
         "bytes": file.stat().st_size,

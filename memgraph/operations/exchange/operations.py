@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memgraph.clock import iso
 from memgraph.errors import Conflict, DatabaseCorrupt, StorageError
 from memgraph.model.operation import F, local
-from memgraph.model.values import Report
+from memgraph.model.values import Value
 from memgraph.operations.handle import Handle
 from memgraph.operations.write.embedding import MODEL_KEY
 from memgraph.service.open_orchestrator import OpenOrchestrator
@@ -29,8 +28,7 @@ VERSION = 1
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
-@dataclass(frozen=True, slots=True)
-class ExportReport(Report):
+class ExportReport(Value):
     """A finished export.
 
     Attributes:
@@ -112,7 +110,9 @@ class Exchange(Handle[F], group="exchange"):
             publish(draft, target, force=force)
         for frame in ("header", "end"):
             del counts[frame]
-        return ExportReport(self.name, target, counts, digest.hexdigest())
+        return ExportReport(
+            orchestrator=self.name, path=target, records=counts, sha256=digest.hexdigest()
+        )
 
     def export_lines(self, *, with_vectors: bool = False) -> Iterator[bytes]:
         """Yield all data of every sensitivity as JSON Lines, from one snapshot.

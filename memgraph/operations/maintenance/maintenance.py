@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from memgraph.errors import (
     JournalBroken,
     StorageError,
 )
-from memgraph.model.values import Report
+from memgraph.model.values import Value
 from memgraph.paths import OrchestratorPaths, naming_full_disk
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import journal, metadata, whole_tables
@@ -33,8 +32,7 @@ from memgraph.store.snapshot import NewEntry, Snapshot, Transaction
 from memgraph.store.stores import store_of
 
 
-@dataclass(frozen=True, slots=True)
-class BackupReport(Report):
+class BackupReport(Value):
     """A finished backup. ``findings`` counts the accepted findings by code."""
 
     orchestrator: str
@@ -117,8 +115,7 @@ def _require_free_target(opened: OpenOrchestrator, target: Path, force: bool) ->
         raise InvalidInput("a backup must not be written into an orchestrator's memory folder")
 
 
-@dataclass(frozen=True, slots=True)
-class RestoreReport(Report):
+class RestoreReport(Value):
     """A finished restore. ``replaced`` is the folder or schema with the previous database."""
 
     orchestrator: str

@@ -12,14 +12,13 @@ import json
 import re
 import time
 import tomllib
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from memgraph.clock import Clock
 from memgraph.errors import Conflict, InvalidConfig
-from memgraph.model.values import Report
+from memgraph.model.values import Value
 from memgraph.operations.maintenance.maintenance import free_name
 from memgraph.paths import OrchestratorPaths, naming_full_disk
 from memgraph.store import journal, metadata
@@ -34,8 +33,7 @@ _TABLE: Final = re.compile(r"^\[memory\.storage\][^\n]*\n?", re.MULTILINE)
 _URL: Final = re.compile(r"^[ \t]*url[ \t]*=[^\n]*\n?", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class MoveReport(Report):
+class MoveReport(Value):
     """A finished move.
 
     Attributes:
@@ -49,8 +47,8 @@ class MoveReport(Report):
     source: str
     target: str
     left: str | None
-    memories: int
-    paused_ms: int
+    memories: int = 0
+    paused_ms: int = 0
 
 
 def move(paths: OrchestratorPaths, target: str, *, source: str, clock: Clock) -> MoveReport:
@@ -101,7 +99,14 @@ def move(paths: OrchestratorPaths, target: str, *, source: str, clock: Clock) ->
             if not published:
                 paths.moving.unlink()
             raise
-    return MoveReport(paths.name, source, target, remaining, memories, paused_ms)
+    return MoveReport(
+        orchestrator=paths.name,
+        source=source,
+        target=target,
+        left=remaining,
+        memories=memories,
+        paused_ms=paused_ms,
+    )
 
 
 def _copy(store: Store, draft: Store, folder: Path) -> int:
@@ -125,7 +130,9 @@ def _finish_earlier(paths: OrchestratorPaths, source: str, clock: Clock) -> Move
     old, new = record
     report = None
     if new == source:
-        report = MoveReport(paths.name, old, new, _put_aside(paths, old, clock), 0, 0)
+        report = MoveReport(
+            orchestrator=paths.name, source=old, target=new, left=_put_aside(paths, old, clock)
+        )
     elif _is_copy(store_of(paths, new), store_of(paths, source)):
         # The interrupted move published this copy, but it was never used.
         _put_aside(paths, new, clock)

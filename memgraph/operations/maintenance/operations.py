@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memgraph.audit import anchor
@@ -11,7 +10,7 @@ from memgraph.audit.anchor import AnchorState
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import IndexPart
 from memgraph.model.operation import F, local
-from memgraph.model.values import Report
+from memgraph.model.values import Value
 from memgraph.operations.groups import Maintenance
 from memgraph.store import journal, metadata
 from memgraph.store.journal import JournalHead
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
 Progress = Callable[[str, int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
-class JournalState(Report):
+class JournalState(Value):
     """The head of a journal and its anchor.
 
     Attributes:

@@ -7,12 +7,11 @@ finishes a rebuild that was killed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from memgraph.errors import InvalidInput, MemoryDisabled
 from memgraph.model.enums import IndexPart
-from memgraph.model.values import Report
+from memgraph.model.values import Value
 from memgraph.operations.write.embedding import (
     DIMENSIONS_KEY,
     MODEL_KEY,
@@ -34,8 +33,7 @@ Progress = Callable[[str, int, int], None]
 """Called with the name of a part, the amount done and the total."""
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingsStatus(Report):
+class EmbeddingsStatus(Value):
     """The state of the embeddings.
 
     Attributes:

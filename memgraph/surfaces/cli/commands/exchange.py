@@ -47,7 +47,7 @@ def restore(
             url=chosen.storage.url,
         )
 
-    return CommandResult(done.as_dict())
+    return CommandResult(done.model_dump(mode="json"))
 
 
 def migrate_store(
@@ -76,4 +76,4 @@ def migrate_store(
 
     if done.left is not None and done.source and not call.as_json:
         note("erasures do not cover the old schema: drop it when you no longer need it")
-    return CommandResult(done.as_dict())
+    return CommandResult(done.model_dump(mode="json"))

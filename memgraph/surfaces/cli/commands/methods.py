@@ -74,7 +74,7 @@ def embed(handle: Any, *, retry: bool = False, rebuild: bool = False, progress: 
         drained = handle.maintenance.embed_pending(progress=more)
     result = {"embedded": drained.ready, "failed": drained.failed, "code": drained.error_code}
     result["message"] = drained.error
-    return result | handle.maintenance.embeddings_status().as_dict()
+    return result | handle.maintenance.embeddings_status().model_dump()
 
 
 def backup(
