@@ -18,7 +18,6 @@ from memgraph.model.operation import (
     Method,
     Operation,
     is_local,
-    is_operation,
     local,
     methods_of,
     operation_of,
@@ -87,6 +86,8 @@ def remote(library: Callable[..., T]) -> Callable[..., T]:
     It has the parameters, the result, the errors and the docstring of the library's method.
     """
     declared = operation_of(library)
+    if declared is None:
+        raise TypeError(f"{library} is not an operation")
     read = cache(lambda: _reader(declared))
 
     @wraps(library)
@@ -156,7 +157,7 @@ def asked_of_a_server(kind: type[T]) -> type[T]:
     for name, member in methods_of(kind).items():
         if is_remote(member):
             continue
-        if is_operation(member):
+        if operation_of(member):
             setattr(kind, name, remote(member))
         elif is_local(member):
             raise TypeError(f"{kind.__name__} must override {name}, which is not an operation")

@@ -32,7 +32,7 @@ ContextTier = Annotated[Scope, *spelled({scope: tier for tier, scope in _SCOPES.
 
 
 def tier_of(name: Scope | str) -> Scope:
-    """Return the scope of a tier. Raises InvalidInput: it is not ``task``, ``project``, ``global``."""
+    """Return the scope of a tier. Raises InvalidInput: there is no such tier."""
     scope = name if isinstance(name, Scope) else _SCOPES.get(name)
     if scope is None:
         raise InvalidInput(f"tier must be one of: {', '.join(_SCOPES)}", field="tier")

@@ -28,7 +28,6 @@ from typing import (
     cast,
     get_args,
     get_origin,
-    get_type_hints,
     overload,
 )
 
@@ -93,9 +92,10 @@ def local(function: Callable[Concatenate[Any, P], T]) -> Method[P, T]:
     return cast(Method[P, T], function)
 
 
-def is_operation(function: Any) -> bool:
-    """Return True for a method decorated with ``operation``."""
-    return isinstance(getattr(function, _ATTRIBUTE, None), Operation)
+def operation_of(function: Any) -> Operation | None:
+    """Return the declaration of a method; None: it is not an operation."""
+    declared = getattr(function, _ATTRIBUTE, None)
+    return declared if isinstance(declared, Operation) else None
 
 
 def is_local(function: Any) -> bool:
@@ -288,10 +288,11 @@ class Operation:
 
     def __call__(self, function: Callable[Concatenate[Any, P], T]) -> Method[P, T]:
         """Declare a method as this operation."""
-        own = _within_bounds(function) if _numbers(function) else function
-        declared = replace(self, function=own, id=self.id or function.__name__)
-        setattr(own, _ATTRIBUTE, declared)
-        return cast(Method[P, T], own)
+        declared = replace(self, function=function, id=self.id or function.__name__)
+        if any(map(_is_number, (getattr(function, "__kwdefaults__", None) or {}).values())):
+            declared = replace(declared, function=_within_bounds(declared))
+        setattr(declared.function, _ATTRIBUTE, declared)
+        return cast(Method[P, T], declared.function)
 
     @property
     def method(self) -> str:
@@ -357,47 +358,52 @@ class Operation:
 
         Callbacks, e.g. for progress, are not sent. ``**fields`` are the fields of the body's model.
         """
-        hints = get_type_hints(self.function, include_extras=True)
         return {
-            name: _parameter(parameter, hints[name])
-            for name, parameter in list(inspect.signature(self.function).parameters.items())[1:]
-            if not _is_callback(hints[name]) and name != self.rest
+            parameter.name: _parameter(parameter)
+            for parameter in self._arguments
+            if not _is_callback(parameter.annotation) and parameter.name != self.rest
         }
+
+    @property
+    def _arguments(self) -> Sequence[inspect.Parameter]:
+        return list(self.signature.parameters.values())[1:]
 
     @cached_property
     def bounds(self) -> Mapping[str, tuple[float, float]]:
         """The inclusive bounds of the numbers with a default that have both, by name."""
-        hints = get_type_hints(self.function, include_extras=True)
         bounds = {}
-        for name in _numbers(self.function):
+        for parameter in self._arguments:
             constraints = [
-                item for field in _metadata(hints[name]) for item in getattr(field, "metadata", ())
+                item
+                for field in _metadata(parameter.annotation)
+                for item in getattr(field, "metadata", ())
             ]
             low = [item.ge for item in constraints if hasattr(item, "ge")]
             high = [item.le for item in constraints if hasattr(item, "le")]
-            if low and high:
-                bounds[name] = (low[0], high[0])
+            if _is_number(parameter.default) and low and high:
+                bounds[parameter.name] = (low[0], high[0])
         return bounds
 
     @cached_property
     def rest(self) -> str | None:
         """The name of ``**fields``, the fields of the body's model, or None."""
-        last = list(inspect.signature(self.function).parameters.values())[-1]
-        if last.kind is not inspect.Parameter.VAR_KEYWORD:
-            return None
-        return last.name if isinstance(self.body, type) else _refuse(last.name)
+        for parameter in self._arguments:
+            if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                return parameter.name if isinstance(self.body, type) else _refuse(parameter.name)
+        return None
 
     @cached_property
     def whole_body(self) -> str | None:
         """The name of the parameter that takes the whole body, or None."""
-        hints = get_type_hints(self.function)
-        return next((name for name in self.parameters if self.body in get_args(hints[name])), None)
+        return next(
+            (name for name, each in self.parameters.items() if self.body in get_args(each.type)),
+            None,
+        )
 
     @cached_property
     def result(self) -> Any:
         """The type of the result; None: it returns nothing."""
-        hint = get_type_hints(self.function).get("return")
-        return None if hint in (None, type(None)) else hint
+        return self.signature.return_annotation
 
     @property
     def sent(self) -> Any:
@@ -420,14 +426,15 @@ def documented(described: Any, section: str) -> Mapping[str, str]:
     }
 
 
-def _parameter(parameter: inspect.Parameter, hint: Any) -> Parameter:
+def _parameter(parameter: inspect.Parameter) -> Parameter:
     if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
         _refuse(parameter.name)
-    wire = WireFormat()
-    for item in _metadata(hint):
+    wire, kind = WireFormat(), parameter.annotation
+    for item in _metadata(kind):
         if isinstance(item, WireFormat):
             wire = item
-    kind = hint if wire.type is None else _with_type(hint, wire.type)
+    if wire.type is not None:
+        kind = _with_type(kind, wire.type)
     return Parameter(
         parameter.name, wire.name or parameter.name, kind, parameter.default, wire.write
     )
@@ -462,16 +469,15 @@ def _with_type(hint: Any, kind: Any) -> Any:
     return Annotated[(kind, *rest)] if rest else kind
 
 
-def _within_bounds(function: Callable[..., Any]) -> Callable[..., Any]:
+def _within_bounds(declared: Operation) -> Callable[..., Any]:
     """Return the function of an operation, which refuses a number out of its declared bounds."""
-
-    defaults = inspect.unwrap(function).__kwdefaults__
+    function = declared.function
 
     @wraps(function)
     def checked(caller: Any, *args: Any, **kwargs: Any) -> Any:
-        for name, (low, high) in operation_of(checked).bounds.items():
-            whole = isinstance(defaults[name], int)
-            given = kwargs.get(name, defaults[name])
+        for name in filter(declared.bounds.__contains__, kwargs):
+            (low, high), given = declared.bounds[name], kwargs[name]
+            whole = isinstance(declared.signature.parameters[name].default, int)
             if not isinstance(given, int if whole else int | float) or not low <= given <= high:
                 kind = "a whole number" if whole else "a number"
                 message = f"{name} must be {kind} between {low:,} and {high:,}"
@@ -481,22 +487,8 @@ def _within_bounds(function: Callable[..., Any]) -> Callable[..., Any]:
     return checked
 
 
-def _numbers(function: Callable[..., Any]) -> Sequence[str]:
-    """Return the names of the parameters that are numbers and have a default."""
-    defaults = getattr(inspect.unwrap(function), "__kwdefaults__", None) or {}
-    return [
-        name
-        for name, value in defaults.items()
-        if isinstance(value, int | float) and not isinstance(value, bool)
-    ]
-
-
-def operation_of(function: Any) -> Operation:
-    """Return the declaration of a method. Raises InvalidInput if it is not an operation."""
-    declared = getattr(function, _ATTRIBUTE, None)
-    if not isinstance(declared, Operation):
-        raise InvalidInput(f"{getattr(function, '__name__', function)!r} is not an operation")
-    return declared
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def grouped(kind: type, group: str, tag: str) -> None:
@@ -506,8 +498,7 @@ def grouped(kind: type, group: str, tag: str) -> None:
         tag: of the operations that name no other one.
     """
     for member in vars(kind).values():
-        declared = getattr(member, _ATTRIBUTE, None)
-        if isinstance(declared, Operation):
+        if (declared := operation_of(member)) is not None:
             own_tag = tag if declared.tag == DEFAULT_TAG else declared.tag
             setattr(member, _ATTRIBUTE, replace(declared, group=group, tag=own_tag))
 
@@ -546,8 +537,7 @@ def operations_of(kind: type) -> dict[str, Operation]:
     """Return the operations of a class and of its groups, by their attribute paths."""
     operations: dict[str, Operation] = {}
     for member in methods_of(kind).values():
-        declared = getattr(member, _ATTRIBUTE, None)
-        if isinstance(declared, Operation):
+        if (declared := operation_of(member)) is not None:
             operations[declared.attribute] = declared
         elif isinstance(member, GroupAttribute):
             operations |= operations_of(member.kind)

@@ -11,7 +11,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import cache, partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from memgraph.model.operation import Method, is_local, is_operation, methods_of
+from memgraph.model.operation import Method, is_local, methods_of, operation_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -50,7 +50,7 @@ class AwaitableMethod(Method[P, T]):
 def await_all(kind: type[T]) -> type[T]:
     """Turn the methods of a class declared with ``operation`` or ``local`` into coroutines."""
     for name, member in methods_of(kind).items():
-        if is_local(member) or is_operation(member):
+        if is_local(member) or operation_of(member):
             setattr(kind, name, AwaitableMethod(member))
     return kind
 

@@ -24,7 +24,6 @@ from memgraph.model.operation import (
     Operation,
     Parameter,
     documented,
-    is_operation,
     operation_of,
 )
 from memgraph.model.recall import MAX_QUERY_CHARS
@@ -106,7 +105,7 @@ def command_of(method: Callable[..., Any], custom: Custom | None = None) -> Func
         values = {name: item for name, item in values.items() if name not in flags}
         arguments = {"orchestrator": orchestrator, **values, **flags}
         with call.orchestrator(orchestrator) as handle, _progress(declared) as more:
-            bound = declared.method_of(handle) if is_operation(method) else partial(method, handle)
+            bound = declared.method_of(handle) if operation_of(method) else partial(method, handle)
             result = bound(**values, **more)
             added = custom.extra(call, handle, result, arguments) if custom.extra else {}
             arguments |= added
@@ -158,9 +157,8 @@ def help_of(declared: Operation) -> str:
 
 def _declared(method: Callable[..., Any]) -> Operation:
     """Return what an operation declares, or what the signature of a function of a handle does."""
-    if is_operation(method):
-        return operation_of(method)
-    return Operation(Permission.ADMIN, "", id=method.__name__, function=method)
+    local = Operation(Permission.ADMIN, "", id=method.__name__, function=method)
+    return operation_of(method) or local
 
 
 @contextmanager
