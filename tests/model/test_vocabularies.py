@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from enum import StrEnum
 
 import pytest
@@ -39,31 +40,21 @@ def test_the_words_are_those_of_the_documents(vocabulary: type[StrEnum], words: 
     assert [member.value for member in vocabulary] == words
 
 
-@pytest.mark.parametrize("memory_type", TYPES)
-def test_every_type_is_stored(orc: Orchestrator, memory_type: str) -> None:
-    memory_id = orc.remember("The shop opens at nine.", type=memory_type)
-    assert orc.get(memory_id).type == memory_type
-
-
-@pytest.mark.parametrize("edge_type", EDGES)
-def test_every_type_of_edge_is_stored(orc: Orchestrator, edge_type: str) -> None:
-    first = orc.remember("The shop opens at nine.")
-    second = orc.remember("Marta leads the depot.")
-    edge_id = orc.relate(first, edge_type, second, weight=0.5, reason="As told.")
-    [edge] = [edge for edge in orc.graph.subgraph([first]).edges if edge.edge_id == edge_id]
-    assert (edge.edge_type, edge.weight, edge.reason) == (edge_type, 0.5, "As told.")
-
-
-@pytest.mark.parametrize("captured_by", CapturedBy)
-@pytest.mark.parametrize("source_type", SOURCES)
-def test_every_source_is_stored(
-    orc: Orchestrator, source_type: str, captured_by: CapturedBy
-) -> None:
+def test_every_word_is_stored(orc: Orchestrator) -> None:
     place = {"conversation_id": "c", "workflow_run_id": "r", "step_id": "s"}
-    source = {"source_type": source_type, "captured_by": captured_by, **place}
-    memory_id = orc.remember("The shop opens at nine.", source=source)
-    stored = orc.trace(memory_id).source.model_dump()
-    assert {name: stored[name] for name in source} == source
+    first = orc.remember("The shop opens at nine.")
+    for memory_type in TYPES:
+        memory_id = orc.remember("Marta leads the depot.", type=memory_type)
+        assert orc.get(memory_id).type == memory_type
+    for edge_type in EDGES:
+        edge_id = orc.relate(first, edge_type, memory_id, weight=0.5, reason="As told.")
+        [edge] = [edge for edge in orc.graph.subgraph([first]).edges if edge.edge_id == edge_id]
+        assert (edge.edge_type, edge.weight, edge.reason) == (edge_type, 0.5, "As told.")
+    for source_type, captured_by in itertools.product(SOURCES, CapturedBy):
+        source = {"source_type": source_type, "captured_by": captured_by, **place}
+        memory_id = orc.remember(f"{source_type} by {captured_by}", source=source)
+        stored = orc.trace(memory_id).source.model_dump()
+        assert {name: stored[name] for name in source} == source
 
 
 def test_what_is_no_word_is_refused(orc: Orchestrator) -> None:
@@ -78,6 +69,8 @@ def test_what_is_no_word_is_refused(orc: Orchestrator) -> None:
     ):
         with pytest.raises(InvalidInput, match=field):
             orc.remember("The lift is broken.", **{field: value})
+    with pytest.raises(InvalidInput, match="format must be one of: fenced, list, sections"):
+        orc.context("When does the shop open?", format="xml")
     with pytest.raises(InvalidInput, match="edge_type"):
         orc.relate(first, "Likes", second)
     with pytest.raises(InvalidInput, match="weight"):
