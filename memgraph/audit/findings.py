@@ -73,14 +73,6 @@ class AuditDefect:
     subject: str | None = None
     details: dict[str, Any] = field(default_factory=dict)
 
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "code": self.code.value,
-            "message": self.message,
-            "subject": self.subject,
-            "details": self.details,
-        }
-
 
 @pydantic.dataclasses.dataclass(slots=True, config={"defer_build": True})
 class VerifyReport:
@@ -131,13 +123,3 @@ class VerifyReport:
         if self.totals[code.value] <= MAX_PER_CODE:
             subject_id = None if subject is None else str(subject)
             self.findings.append(AuditDefect(code, message, subject_id, details))
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "ok": self.ok,
-            "summary": self.summary,
-            "last_at": self.last_at,
-            "checked": dict(self.checked),
-            "totals": dict(sorted(self.totals.items())),
-            "findings": [finding.as_dict() for finding in self.findings],
-        }
