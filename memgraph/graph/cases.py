@@ -26,7 +26,7 @@ from memgraph.model.values import Edge, Memory, StoredSource
 from memgraph.rules.contradictions import suggest
 from memgraph.rules.decay import confidence_at
 from memgraph.rules.evidence import BASIS_EDGES, MAX_HOPS, independent_sources
-from memgraph.rules.lifecycle import contradiction_state, is_change_mark, is_dismissed
+from memgraph.rules.lifecycle import contradiction_state, is_change_mark
 from memgraph.store import edges, evidence, graph, influence, journal, supports
 from memgraph.store.edges import ContradictionFilter
 from memgraph.store.graph import Direction
@@ -56,14 +56,12 @@ def list_contradictions(
 
     Args:
         now_ms: used only for ages.
-        after: ``next_after`` of the previous page, which stays valid when its last edge changes;
-            or the id of an edge of this state.
+        after: ``next_after`` of the previous page, which stays valid when its last edge changes.
         criteria: the other fields of ``ContradictionFilter``.
 
     Raises:
         InvalidInput: ``text`` or ``memory_id`` has more than 200 characters or cannot be stored,
-            or ``dismissed`` is given for open ones.
-        NotFound: ``after`` is the id of no visible contradiction in this state.
+            ``dismissed`` is given for open ones, or ``after`` is not from a page.
     """
     wanted = ContradictionFilter(tuple((text or "").split()), **criteria)
     if wanted.dismissed is not None and not resolved:
@@ -75,7 +73,12 @@ def list_contradictions(
         if value and (len(value) > MAX_SOUGHT_CHARS or "\0" in value or not is_id(value)):
             message = f"{field} must have at most {MAX_SOUGHT_CHARS} storable characters"
             raise InvalidInput(message, field=field)
-    place = None if after is None else _place(snapshot, view, after, resolved=resolved)
+    place = None
+    if after is not None:
+        match = _PLACE.fullmatch(after)
+        if match is None:
+            raise InvalidInput("after must be the next_after of a page", field="after")
+        place = int(match[1]), match[2]
     rows = edges.contradictions(
         snapshot, view, resolved=resolved, limit=limit + 1, after=place, criteria=wanted
     )
@@ -95,21 +98,6 @@ def list_contradictions(
     return ContradictionPage(items=items, next_after=cursor)
 
 
-def _place(snapshot: Snapshot, view: View, after: str, *, resolved: bool) -> tuple[int, str]:
-    """Return the time and edge id after which a page begins.
-
-    A cursor with a time is not looked up, so it does not disclose whether the edge exists.
-    """
-    if match := _PLACE.fullmatch(after):
-        return int(match[1]), match[2]
-    times = edges.contradiction_times(snapshot, after, view)
-    time = None if times is None else times[resolved]
-    if time is None:
-        state = "resolved" if resolved else "open"
-        raise NotFound(f"no {state} contradiction {after[:80]!r}", edge_id=after[:80])
-    return time, after
-
-
 def _describe(
     edge: Edge, left: Memory, right: Memory, sources: dict[str, StoredSource], now_ms: int
 ) -> Contradiction:
@@ -122,11 +110,8 @@ def _describe(
         first=first,
         second=second,
         sources=(sources[first.source_id], sources[second.source_id]),
-        since=edge.created_at,
-        open_days=_days(ended - edge.created_at),
-        ages_days=(_days(now_ms - first.created_at), _days(now_ms - second.created_at)),
-        resolved=edge.resolved_at is not None,
-        dismissed=is_dismissed(edge.resolution),
+        state=contradiction_state(edge.resolution),
+        open_days=max(ended - edge.created_at, 0) / MS_PER_DAY,
         moot=edge.resolved_at is None and statuses != {MemoryStatus.ACTIVE},
     )
 
@@ -136,10 +121,6 @@ def _in_order(edge: Edge, ends: Iterable[Memory]) -> list[Memory]:
     if edge.edge_type is EdgeType.UPDATES:
         return sorted(ends, key=lambda memory: memory.memory_id == edge.from_id)
     return sorted(ends, key=lambda memory: (memory.created_at, memory.memory_id))
-
-
-def _days(ms: int) -> float:
-    return max(ms, 0) / MS_PER_DAY
 
 
 MAX_RECEIPTS: Final = 200
@@ -232,7 +213,7 @@ class CaseReader:
             memory=memory,
             source=source,
             stored_by=journal.author_of(snapshot, memory_id),
-            supports=supports.listed_further(snapshot, memory_id, until=until),
+            supports=supports.further(snapshot, [memory_id], until=until),
             independent_sources=independent_sources(own, added),
             said_at=memory.said_at,
             effective_confidence=confidence_at(memory, self._at, self._exponent),

@@ -27,7 +27,12 @@ _BEGAN: Final[dict[str, str]] = {
     MemoryStatus.SUPERSEDED: "replaced",
     MemoryStatus.RETRACTED: "retracted",
 }
-_DECIDED: Final = {"resolve": "resolved", "dismiss": "dismissed", "reopen": "reopened"}
+_OF_PAIRS: Final = {
+    "relate": "contradicted",
+    "resolve": "resolved",
+    "dismiss": "dismissed",
+    "reopen": "reopened",
+}
 
 
 def diff(snapshot: Snapshot, view: View, since: int, until: int, *, limit: int = 100) -> Diff:
@@ -45,15 +50,13 @@ def diff(snapshot: Snapshot, view: View, since: int, until: int, *, limit: int =
         # A memory may be stored as already replaced or retracted, for instance from a file.
         if not start.first or start.status != MemoryStatus.ACTIVE:
             began[_BEGAN[start.status]].append(start)
-    found = history_rows.contradictions_found(snapshot, view, during)
-    decided = _decided(snapshot, view, during)
-    counts = {name: len(events) for name, events in (began | decided).items()}
-    counts["contradicted"] = len(found)
-    lists: dict[str, Any] = {"contradicted": _found(snapshot, found[:limit])}
-    for name, starts in began.items():
-        lists[name] = _memory_events(snapshot, view, starts[:limit])
-    for name, events in decided.items():
-        lists[name] = _pair_events(snapshot, view, events[:limit])
+    pairs = _pairs(snapshot, view, during)
+    counts = {name: len(events) for name, events in (began | pairs).items()}
+    lists: dict[str, Any] = {
+        name: _memory_events(snapshot, view, starts[:limit]) for name, starts in began.items()
+    }
+    for name, entries in pairs.items():
+        lists[name] = _pair_events(snapshot, view, entries[:limit])
     cut = max(counts.values()) > limit
     said = history_rows.turns_stored(snapshot, view, during)
     counts = {**dict(sorted(counts.items())), "said": said}
@@ -89,51 +92,40 @@ def _memory_events(
     )
 
 
-def _found(snapshot: Snapshot, pairs: Sequence[ContradictingPair]) -> tuple[PairEvent, ...]:
-    finders = history_rows.finders(snapshot, pairs)
-    events = []
-    for pair in pairs:
-        actor, reason = finders.get(pair.edge_id, (None, None))
-        events.append(_event(pair, pair.created_at, actor, reason or None))
-    return tuple(events)
+_Entry = tuple[ContradictingPair, AuditRow, dict[str, Any]]
+"""A contradiction, a journal entry about it, and the details of the entry."""
 
 
-_Decided = tuple[ContradictingPair, AuditRow, dict[str, Any]]
-"""A contradiction, what was decided about it, and the details."""
-
-
-def _decided(snapshot: Snapshot, view: View, during: Interval) -> dict[str, list[_Decided]]:
-    """Return the visible decisions by their kind, newest first."""
+def _pairs(snapshot: Snapshot, view: View, during: Interval) -> dict[str, list[_Entry]]:
+    """Return what was recorded of visible contradictions, by its kind, newest first."""
     entries = [
-        (decision, read_details(decision.details_json))
-        for decision in history_rows.decisions(snapshot, during)
+        (entry, read_details(entry.details_json))
+        for entry in history_rows.pair_entries(snapshot, during)
     ]
     edge_ids = {str(details.get("edge_id")) for _, details in entries}
     visible = history_rows.pairs(snapshot, view, edge_ids)
-    decided: dict[str, list[_Decided]] = {name: [] for name in _DECIDED.values()}
-    for decision, details in entries:
-        if pair := visible.get(str(details.get("edge_id"))):
-            decided[_DECIDED[decision.action]].append((pair, decision, details))
-    return decided
+    events: dict[str, list[_Entry]] = {name: [] for name in _OF_PAIRS.values()}
+    for entry, details in entries:
+        pair = visible.get(str(details.get("edge_id")))
+        # A mark that somebody stated later is recorded again.
+        if pair is not None and (entry.action != "relate" or entry.at == pair.created_at):
+            events[_OF_PAIRS[entry.action]].append((pair, entry, details))
+    return events
 
 
-def _pair_events(
-    snapshot: Snapshot, view: View, events: Sequence[_Decided]
-) -> tuple[PairEvent, ...]:
+def _pair_events(snapshot: Snapshot, view: View, events: Sequence[_Entry]) -> tuple[PairEvent, ...]:
     readable = without_hidden(snapshot, view, [details for *_, details in events])
     return tuple(
-        _event(pair, decision.at, decision.actor, details.get("reason"), details.get("winner_id"))
-        for (pair, decision, _), details in zip(events, readable, strict=True)
+        PairEvent(
+            edge_id=pair.edge_id,
+            first_id=pair.first_id,
+            second_id=pair.second_id,
+            first_text=pair.first_text,
+            second_text=pair.second_text,
+            at=entry.at,
+            actor=entry.actor,
+            reason=details.get("reason"),
+            winner_id=details.get("winner_id"),
+        )
+        for (pair, entry, _), details in zip(events, readable, strict=True)
     )
-
-
-def _event(
-    pair: ContradictingPair,
-    at: int,
-    actor: str | None,
-    reason: str | None,
-    winner_id: str | None = None,
-) -> PairEvent:
-    sides = pair._asdict()
-    del sides["created_at"]
-    return PairEvent(**sides, at=at, actor=actor, reason=reason, winner_id=winner_id)

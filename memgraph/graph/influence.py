@@ -18,7 +18,6 @@ from memgraph.model.enums import SourceName
 from memgraph.model.graph import Link
 from memgraph.model.influence import (
     EvidenceReport,
-    FurtherSource,
     Impact,
     ReachedRun,
     ReceiptMention,
@@ -206,9 +205,6 @@ def _evidence_report(
     memories = graph.visible_memories(
         snapshot, list(dict.fromkeys((*ids, *memory_ids))), reading.view
     )
-    further = supports.further(snapshot, list(memories))
-    sources = {item.source_id: item for item in graph.sources_of(snapshot, memories.values())}
-    sources |= {source.source_id: source for _, _, source in further}
     ended = endings(snapshot, list(memories), reading.view)
     return EvidenceReport(
         memory_id=memory_id,
@@ -216,14 +212,11 @@ def _evidence_report(
         hand_outs=hand_outs,
         given=tuple(key for key in memory_ids if key in memories),
         links=links,
-        supports=tuple(
-            FurtherSource(memory_id=key, source_id=source.source_id, added_at=at)
-            for key, at, source in further
-        ),
+        supports=supports.further(snapshot, list(memories)),
         refuted=tuple(sorted(key for key, ending in ended.items() if refuted(ending))),
         lines=(),
         memories=tuple(memories.values()),
-        sources=tuple(source for _, source in sorted(sources.items())),
+        sources=graph.sources_of(snapshot, memories.values()),
         cut=bool(reading.cut),
         cut_reasons=tuple(sorted(reading.cut)),
     )

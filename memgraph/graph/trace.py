@@ -72,7 +72,7 @@ class _TraceBuilder:
         return Trace(
             memory=memory,
             source=next(item for item in sources if item.source_id == memory.source_id),
-            supports=supports.listed_further(snapshot, memory_id, until=self._until),
+            supports=supports.further(snapshot, [memory_id], until=self._until),
             independent_sources=independent_sources(
                 *supports.origins(snapshot, memory_id, until=self._until)
             ),

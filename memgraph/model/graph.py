@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
+CaseState = Literal["open", "resolved", "dismissed"]
+
+
 class Derivation(Value):
     """``memory_id`` was derived from ``derived_from_id``."""
 
@@ -76,10 +79,8 @@ class Contradiction(Value):
         first, second: the older memory and the newer one; of a mark, the one that was probably
             changed and the one that changes it.
         sources: the sources of the two memories, in that order.
-        open_days: days since it was found, or from then until it was resolved.
-        ages_days: the ages of the two memories in days.
-        resolved: it was decided or dismissed.
-        dismissed: it was dismissed, because both sides hold; it is not raised again.
+        state: ``dismissed``: both sides hold; it is not raised again.
+        open_days: days since it was found, or from then until it was decided.
         moot: it is open, but one side has been replaced or retracted.
     """
 
@@ -87,12 +88,9 @@ class Contradiction(Value):
     first: Memory
     second: Memory
     sources: tuple[StoredSource, StoredSource]
-    since: Millis
+    state: CaseState
     open_days: float
-    ages_days: tuple[float, float]
-    resolved: bool
     moot: bool
-    dismissed: bool = False
 
 
 class ContradictionPage(Value):
@@ -140,6 +138,7 @@ class DeliveryCount(Value):
 class MemorySupport(Value):
     """A further source of a memory, with the time it was added."""
 
+    memory_id: str
     source: StoredSource
     added_at: Millis
 
@@ -206,7 +205,6 @@ def _plain(value: Value) -> dict[str, Any]:
     }
 
 
-CaseState = Literal["open", "resolved", "dismissed"]
 EndedHow = Literal["replaced", "lost", "retracted"]
 
 
@@ -382,7 +380,6 @@ class PairEvent(Value):
     Attributes:
         first_id, second_id: the older and the newer memory of the edge.
         winner_id: None: it was not decided, or a side is hidden.
-        actor: None if the journal does not record it.
     """
 
     edge_id: str
@@ -391,7 +388,7 @@ class PairEvent(Value):
     first_text: str
     second_text: str
     at: Millis
-    actor: str | None
+    actor: str
     reason: str | None
     winner_id: str | None = None
 

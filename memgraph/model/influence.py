@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Literal
 
-from memgraph.model.graph import Link
+from memgraph.model.graph import Link, MemorySupport
 from memgraph.model.values import Memory, Millis, StoredSource, Value
 
 SourceState = Literal["kept", "changed", "gone", "erased", "unverified", "none"]
@@ -94,14 +94,6 @@ class Impact(Value):
         )
 
 
-class FurtherSource(Value):
-    """A further source of a memory."""
-
-    memory_id: str
-    source_id: str
-    added_at: Millis
-
-
 class SourceLine(Value):
     """A line of a file as it was when it became a memory.
 
@@ -164,7 +156,7 @@ class EvidenceReport(Value):
         supports: further sources of all these memories.
         refuted: ids of the memories among them that were replaced or retracted.
         lines: the source lines of the requested number of memories, the nearest first.
-        memories, sources: the memories of all ids above and their sources, each once.
+        memories, sources: the memories of all ids above and their own sources, each once.
         cut_reasons: any of ``depth``, ``max_nodes``, ``max_receipts`` and ``max_lines``, sorted.
     """
 
@@ -173,7 +165,7 @@ class EvidenceReport(Value):
     hand_outs: tuple[ReceiptMention, ...]
     given: tuple[str, ...]
     links: tuple[Link, ...]
-    supports: tuple[FurtherSource, ...]
+    supports: tuple[MemorySupport, ...]
     refuted: tuple[str, ...]
     lines: tuple[SourceLines, ...]
     memories: tuple[Memory, ...]

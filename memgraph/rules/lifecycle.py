@@ -15,16 +15,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from memgraph.clock import parse_time
 from memgraph.errors import IllegalTransition, InvalidInput
 from memgraph.model.context import ContextItem
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
+from memgraph.model.graph import CaseState
 from memgraph.model.values import Edge, EdgeInput
 
 LOSER_CONFIDENCE = 0.3
-ContradictionState = Literal["open", "resolved", "dismissed"]
 DISMISSED: Final = "dismissed"
 """The ``outcome`` in the ``resolution`` of a dismissed contradiction; others have no outcome."""
 
@@ -133,7 +133,7 @@ def is_change_mark(edge: Edge | EdgeInput) -> bool:
     return edge.edge_type is EdgeType.UPDATES and edge.weight < 1.0
 
 
-def contradiction_state(resolution: Mapping[str, Any] | None) -> ContradictionState:
+def contradiction_state(resolution: Mapping[str, Any] | None) -> CaseState:
     """Return the state of a Contradicts edge with this ``resolution``."""
     if resolution is None:
         return "open"

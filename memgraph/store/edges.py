@@ -65,18 +65,6 @@ def find(snapshot: Snapshot, from_id: str, to_id: str, edge_type: EdgeType) -> E
     return edge_from_row(row) if row else None
 
 
-def get_between(snapshot: Snapshot, from_id: str, to_id: str, edge_type: EdgeType) -> Edge:
-    """Return the edge between two memories, as ``find`` does.
-
-    Raises:
-        NotFound: there is no such edge.
-    """
-    edge = find(snapshot, from_id, to_id, edge_type)
-    if edge is None:
-        raise NotFound(f"no {edge_type.value} edge between {from_id} and {to_id}")
-    return edge
-
-
 def get(snapshot: Snapshot, edge_id: str) -> Edge:
     """Return an edge.
 
@@ -396,21 +384,6 @@ def _decidable(e: sa.FromClause) -> Column:
     is_or_was_mark = sa.or_(e.c.weight < 1.0, e.c.resolved_at.is_not(None))
     is_mark = sa.and_(e.c.edge_type == EdgeType.UPDATES, is_or_was_mark)
     return sa.or_(e.c.edge_type == EdgeType.CONTRADICTS, is_mark)
-
-
-def contradiction_times(
-    snapshot: Snapshot, edge_id: str, view: View
-) -> tuple[int, int | None] | None:
-    """Return (created_at, resolved_at) of a contradiction or a mark of a change.
-
-    Return None if it does not exist or the view does not show both ends.
-    """
-    e = tables.edges.alias("e")
-    a, b, paired = edge_ends(e)
-    times = sa.select(e.c.created_at, view.resolved_at(e)).select_from(paired)
-    conditions = (e.c.edge_id == bound(edge_id), _decidable(e))
-    row = snapshot.row(times.where(*conditions, view.where(a), view.where(b)), view.params)
-    return None if row is None else (row[0], row[1])
 
 
 def full_id(snapshot: Snapshot, text: str, view: View) -> str:

@@ -6,10 +6,10 @@ An interval excludes its start and includes its end.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import sqlalchemy as sa
-from sqlmodel import col, select
+from sqlmodel import select
 
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
 from memgraph.model.tables import AuditRow
@@ -19,8 +19,6 @@ from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
     Column,
     among,
-    element,
-    listed,
     member,
     ordered,
     value,
@@ -100,54 +98,27 @@ def turns_stored(snapshot: Snapshot, view: View, during: Interval) -> int:
     return int(snapshot.scalar(query, view.params | during._asdict()))
 
 
-def _pairs(view: View) -> tuple[sa.Select[Any], Table]:
-    """Return a query for the ``ContradictingPair`` of visible contradictions, and its edges."""
-    e = tables.edges.alias("e")
-    a, b, joined = edge_ends(e)
-    sides = (a.c.memory_id, b.c.memory_id, _text(a), _text(b))
-    query = sa.select(e.c.edge_id, *sides, e.c.created_at).select_from(joined)
-    return query.where(e.c.edge_type == EdgeType.CONTRADICTS, view.where(a), view.where(b)), e
-
-
-def contradictions_found(
-    snapshot: Snapshot, view: View, during: Interval
-) -> list[ContradictingPair]:
-    """Return contradictions between visible memories found during an interval, newest first."""
-    query, e = _pairs(view)
-    selected = query.where(_within(e.c.created_at)).order_by(
-        e.c.created_at.desc(), e.c.edge_id.desc()
-    )
-    return snapshot.mapped(ContradictingPair._make, selected, view.params | during._asdict())
-
-
 def pairs(
     snapshot: Snapshot, view: View, edge_ids: Collection[str]
 ) -> dict[str, ContradictingPair]:
     """Return the contradictions between visible memories with these edge ids, by edge id."""
-    query, e = _pairs(view)
-    rows = snapshot.rows(query.where(among(e.c.edge_id, sorted(edge_ids))), view.params)
-    return {row[0]: ContradictingPair._make(row) for row in rows}
-
-
-def decisions(snapshot: Snapshot, during: Interval) -> list[AuditRow]:
-    """Return the journal entries that decided or reopened contradictions, newest first."""
-    entries = select(AuditRow).where(AuditRow.at > during.since, AuditRow.at <= during.until)
-    entries = entries.where(col(AuditRow.action).in_(DECISIONS))
-    return fetch(snapshot, entries.order_by(col(AuditRow.seq).desc()))
-
-
-def finders(
-    snapshot: Snapshot, contradictions: Collection[ContradictingPair]
-) -> dict[str, tuple[str, str]]:
-    """Return who recorded contradictions and why, as (actor, reason) by edge id."""
-    pairs = [(pair.edge_id, pair.first_id) for pair in contradictions]
-    f, a = listed(pairs, "f"), tables.audit_log.alias("a")
-    of_edge = element(f.c.value, 0)
-    joined = sa.and_(
-        a.c.subject == element(f.c.value, 1),
-        a.c.action == "relate",
-        member(a.c.details, "edge_id") == of_edge,
+    e = tables.edges.alias("e")
+    a, b, joined = edge_ends(e)
+    sides = (a.c.memory_id, b.c.memory_id, _text(a), _text(b))
+    query = (
+        sa.select(e.c.edge_id, *sides, e.c.created_at)
+        .select_from(joined)
+        .where(e.c.edge_type == EdgeType.CONTRADICTS, view.where(a), view.where(b))
+        .where(among(e.c.edge_id, sorted(edge_ids)))
     )
-    because = sa.func.coalesce(member(a.c.details, "reason"), "")
-    query = sa.select(of_edge, a.c.actor, because).select_from(ordered(f, (a, joined)))
-    return {edge_id: (actor, reason) for edge_id, actor, reason in snapshot.rows(query)}
+    return {row[0]: ContradictingPair._make(row) for row in snapshot.rows(query, view.params)}
+
+
+def pair_entries(snapshot: Snapshot, during: Interval) -> list[AuditRow]:
+    """Return the journal entries that recorded, decided or reopened pairs, newest first."""
+    log = tables.audit_log.c
+    recorded = (log.action == "relate") & sa.func.json_valid(log.details)
+    recorded &= member(log.details, "type") == EdgeType.CONTRADICTS
+    entries = select(AuditRow).where(log.at > during.since, log.at <= during.until)
+    entries = entries.where(log.action.in_(DECISIONS) | recorded)
+    return fetch(snapshot, entries.order_by(log.seq.desc()))

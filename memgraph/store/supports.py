@@ -14,7 +14,6 @@ from memgraph.model.conversation import PERSONS, SpeakerRole, voice_of
 from memgraph.model.enums import MemoryKind, SourceName, SourceType
 from memgraph.model.graph import MemorySupport
 from memgraph.model.sources import NamedSource
-from memgraph.model.values import StoredSource
 from memgraph.rules.evidence import Origin
 from memgraph.rules.shares import SourceFacts
 from memgraph.store import tables
@@ -34,8 +33,8 @@ def _columns(s: sa.FromClause, names: Sequence[str]) -> list[Column]:
 
 def further(
     snapshot: Snapshot, memory_ids: Collection[str], *, until: int = MAX_MS
-) -> list[tuple[str, int, StoredSource]]:
-    """Return the further sources of memories as (memory id, time added, source), in this order."""
+) -> tuple[MemorySupport, ...]:
+    """Return the further sources of memories, by memory, the oldest first."""
     f = listed(memory_ids, "f")
     p, s = tables.supports.alias("p"), tables.sources.alias("s")
     its = (p.c.memory_id == f.c.value) & (p.c.added_at <= _AT)
@@ -43,15 +42,10 @@ def further(
     joined = ordered(f, (p, its), (s, s.c.source_id == p.c.source_id))
     query = sa.select(p.c.memory_id, p.c.added_at, *_columns(s, SOURCE_FIELDS)).select_from(joined)
     rows = snapshot.rows(query.order_by(p.c.memory_id, p.c.added_at, p.c.source_id), at=until)
-    return [(memory_id, at, source_from_row(row)) for memory_id, at, *row in rows]
-
-
-def listed_further(
-    snapshot: Snapshot, memory_id: str, *, until: int = MAX_MS
-) -> tuple[MemorySupport, ...]:
-    """Return the further sources of a memory, oldest first."""
-    rows = further(snapshot, [memory_id], until=until)
-    return tuple(MemorySupport(source=source, added_at=at) for _, at, source in rows)
+    return tuple(
+        MemorySupport(memory_id=memory_id, added_at=at, source=source_from_row(row))
+        for memory_id, at, *row in rows
+    )
 
 
 class _TurnFacts(NamedTuple):
@@ -88,8 +82,8 @@ def origins(
             _origin((session_id, None, None, None), turns_by_conversation),
         ]
     further_origins = [
-        _origin([getattr(source, name) for name in _ORIGIN], turns_by_conversation)
-        for _, _, source in further(snapshot, [memory_id], until=until)
+        _origin([getattr(support.source, name) for name in _ORIGIN], turns_by_conversation)
+        for support in further(snapshot, [memory_id], until=until)
     ]
     # If the own source was ended, the first further one takes its place.
     return (

@@ -2080,31 +2080,22 @@ export interface components {
          *         first, second: the older memory and the newer one; of a mark, the one that was probably
          *             changed and the one that changes it.
          *         sources: the sources of the two memories, in that order.
-         *         open_days: days since it was found, or from then until it was resolved.
-         *         ages_days: the ages of the two memories in days.
-         *         resolved: it was decided or dismissed.
-         *         dismissed: it was dismissed, because both sides hold; it is not raised again.
+         *         state: ``dismissed``: both sides hold; it is not raised again.
+         *         open_days: days since it was found, or from then until it was decided.
          *         moot: it is open, but one side has been replaced or retracted.
          */
         Contradiction: {
-            ages_days: [
-                number,
-                number
-            ];
-            /** @default false */
-            dismissed?: boolean;
             edge: components["schemas"]["Edge"];
             first: components["schemas"]["Memory"];
             moot: boolean;
             open_days: number;
-            resolved: boolean;
             second: components["schemas"]["Memory"];
-            /** Format: date-time */
-            since: string;
             sources: [
                 components["schemas"]["StoredSource"],
                 components["schemas"]["StoredSource"]
             ];
+            /** @enum {string} */
+            state: "open" | "resolved" | "dismissed";
         };
         /** @description A page of contradictions and marks; ``next_after``: the ``after`` of the next, or None. */
         ContradictionPage: {
@@ -2593,7 +2584,7 @@ export interface components {
          *         supports: further sources of all these memories.
          *         refuted: ids of the memories among them that were replaced or retracted.
          *         lines: the source lines of the requested number of memories, the nearest first.
-         *         memories, sources: the memories of all ids above and their sources, each once.
+         *         memories, sources: the memories of all ids above and their own sources, each once.
          *         cut_reasons: any of ``depth``, ``max_nodes``, ``max_receipts`` and ``max_lines``, sorted.
          */
         EvidenceReport: {
@@ -2607,7 +2598,7 @@ export interface components {
             memory_id: string | null;
             refuted: string[];
             sources: components["schemas"]["StoredSource"][];
-            supports: components["schemas"]["FurtherSource"][];
+            supports: components["schemas"]["MemorySupport"][];
             workflow_run_id: string | null;
         };
         /**
@@ -2668,13 +2659,6 @@ export interface components {
         Forgetting: {
             memory_ids: string[];
             reason: string;
-        };
-        /** @description A further source of a memory. */
-        FurtherSource: {
-            /** Format: date-time */
-            added_at: string;
-            memory_id: string;
-            source_id: string;
         };
         /**
          * @description The health of an orchestrator's memory, see ``MemoryService.health``.
@@ -3134,6 +3118,7 @@ export interface components {
         MemorySupport: {
             /** Format: date-time */
             added_at: string;
+            memory_id: string;
             source: components["schemas"]["StoredSource"];
         };
         /** @enum {string} */
@@ -3313,10 +3298,9 @@ export interface components {
          *     Attributes:
          *         first_id, second_id: the older and the newer memory of the edge.
          *         winner_id: None: it was not decided, or a side is hidden.
-         *         actor: None if the journal does not record it.
          */
         PairEvent: {
-            actor: string | null;
+            actor: string;
             /** Format: date-time */
             at: string;
             edge_id: string;

@@ -174,8 +174,8 @@ class EdgeWriter:
         """Let a memory replace another, which has no active successor; see ``join``."""
         chain = edges.successors(transaction, old_id)
         if new_id in chain:
-            edge = edges.get_between(transaction, chain[0], old_id, EdgeType.UPDATES)
-            return Outcome(outcome="duplicate", edge_id=edge.edge_id)
+            edge = edges.find(transaction, chain[0], old_id, EdgeType.UPDATES)
+            return Outcome(outcome="duplicate", edge_id=None if edge is None else edge.edge_id)
         code = message = None
         if self.folder is not None and memories.active_ids(transaction, chain):
             link = link.model_copy(update={"partial": True})

@@ -55,7 +55,7 @@ LISTS: Final = {
         },
     ),
     "decided": List("Decided contradictions", resolved=True),
-    "dismissed": List("Dismissed changes", changes=True, resolved=True),
+    "dismissed": List("Decided changes", changes=True, resolved=True),
 }
 OLDEST: Final = "oldest first"
 ORDERS: Final = ("newest first", OLDEST)
