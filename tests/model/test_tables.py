@@ -7,9 +7,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-import sqlalchemy as sa
-from sqlalchemy.orm import configure_mappers, selectinload
-from sqlmodel import Session, SQLModel, col, select
+from sqlmodel import Session, col, select
 
 from memgraph import (
     EdgeType,
@@ -26,11 +24,8 @@ from memgraph.clock import FixedClock, iso
 from memgraph.model.enums import CapturedBy
 from memgraph.model.tables import (
     AuditRow,
-    EdgeRow,
     EntityRow,
     MemoryRow,
-    SourceRow,
-    StatusRow,
 )
 
 
@@ -198,51 +193,6 @@ def test_json_is_asked_for_by_its_paths(session: Session, orc: Orchestrator) -> 
         "done": True,
         "who": {"name": "Ana"},
     }
-
-
-def test_a_relationship_is_loaded_for_all_rows_at_once(session: Session, orc: Orchestrator) -> None:
-    for number in range(5):
-        source_fields = {
-            "source_type": "workflow_output",
-            "captured_by": "user",
-            "step_id": f"{number}",
-        }
-        orc.remember(f"Note {number} is about bees.", source=source_fields)
-    statements: list[str] = []
-    sa.event.listen(
-        session.connection(), "before_cursor_execute", lambda *values: statements.append(values[2])
-    )
-
-    rows = session.exec(
-        select(MemoryRow).options(selectinload(MemoryRow.source), selectinload(MemoryRow.history))
-    ).all()
-    assert {row.source.step_id for row in rows} == {"0", "1", "2", "3", "4"}
-    assert all(len(row.history) == 1 for row in rows)
-    assert len(statements) == 3
-
-
-def test_a_relationship_joins_in_a_statement(session: Session, orc: Orchestrator) -> None:
-    item = orc.remember("The gate closes at nine.")
-    orc.retract(item, reason="wrong gate")
-    orc.remember("The gate closes at ten.")
-
-    statement = (
-        select(MemoryRow.memory_id, SourceRow.captured_by, StatusRow.reason)
-        .join(MemoryRow.source)
-        .join(MemoryRow.history)
-        .where(StatusRow.status == MemoryStatus.RETRACTED)
-    )
-    assert session.exec(statement).all() == [(item, CapturedBy.USER, "wrong gate")]
-
-
-def test_every_relationship_only_reads() -> None:
-    configure_mappers()
-    tables = [m.class_ for m in SQLModel._sa_registry.mappers]
-    relationships = [r for table in tables for r in sa.inspect(table).relationships]
-    assert {EdgeRow, EntityRow, MemoryRow, SourceRow, StatusRow} <= {
-        r.parent.class_ for r in relationships
-    }
-    assert all(r.viewonly for r in relationships)
 
 
 def test_classes_of_the_same_names_do_not_disturb() -> None:
