@@ -228,9 +228,11 @@ class MemoryInput(Value):
     @classmethod
     def _preference(cls, fields: Any) -> Any:
         """Read the kind ``preference`` as a fact of the type Preference."""
-        if isinstance(fields, dict) and fields.get("kind") == "preference":
-            return {"type": MemoryType.PREFERENCE, **fields, "kind": MemoryKind.FACT}
-        return fields
+        if not isinstance(fields, dict) or fields.get("kind") != KindFilter.PREFERENCE:
+            return fields
+        if fields.get("type", MemoryType.PREFERENCE) != MemoryType.PREFERENCE:
+            raise ValueError("kind: preference goes with no other type")
+        return {**fields, "kind": MemoryKind.FACT, "type": MemoryType.PREFERENCE}
 
     @model_validator(mode="after")
     def _consistent(self) -> MemoryInput:

@@ -451,6 +451,8 @@ def test_a_preference_is_a_fact_of_that_type(agent: Orchestrator) -> None:
     recalled = agent.recall("green tea", kinds=["preference"]).items
     assert {each.memory.memory_id for each in recalled} == {own, told}
     assert "jar" not in agent.context("green tea", kinds=["preference"]).text
+    with pytest.raises(InvalidInput, match="preference"):
+        agent.remember("Ben likes mint tea.", kind="preference", type="Goal")
     for filters in ({"kinds": ["preference", "episode"]}, {"types": ["Goal"]}):
         beside: dict[str, Any] = {"kinds": ["preference"], **filters}
         with pytest.raises(InvalidInput, match="preference"):
