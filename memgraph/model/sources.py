@@ -33,6 +33,18 @@ class NamedSource(NamedTuple):
     name: str
 
 
+def source_names(
+    *,
+    path: str | None = None,
+    conversation: str | None = None,
+    run: str | None = None,
+    content: str | None = None,
+) -> frozenset[NamedSource]:
+    """Return the names of a source that has these; a session counts as a conversation."""
+    values = zip(SourceName, (path, conversation, run, content), strict=True)
+    return frozenset(NamedSource(kind, name) for kind, name in values if name)
+
+
 class SourceInfo(Value):
     """A source with figures for its visible memories.
 

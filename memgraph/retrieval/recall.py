@@ -22,7 +22,7 @@ from memgraph.model.recall import (
     RecallRequest,
     RecallTrace,
 )
-from memgraph.model.sources import NamedSource
+from memgraph.model.sources import NamedSource, source_names
 from memgraph.model.values import Memory, StoredSource, built
 from memgraph.retrieval.legs import LegResults, SnapshotSearch, Timed
 from memgraph.retrieval.request import PreparedRequest
@@ -54,7 +54,6 @@ from memgraph.rules.shares import (
     factor_of,
     flooding,
     most_of,
-    of_session,
     rivals,
     shared,
 )
@@ -175,7 +174,7 @@ class _Origins:
     def names(self, candidate: RecallCandidate) -> frozenset[NamedSource]:
         key = candidate.source_id, candidate.session_id
         if key not in self._of_both:
-            self._of_both[key] = self._sources[key[0]].names | of_session(key[1])
+            self._of_both[key] = self._sources[key[0]].names | source_names(conversation=key[1])
         return self._of_both[key]
 
 

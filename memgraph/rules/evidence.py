@@ -17,6 +17,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memgraph.model.enums import EdgeType
+from memgraph.model.sources import NamedSource
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -31,27 +32,14 @@ class Origin:
     """The origin of a statement: a conversation, a file, or a run of a workflow.
 
     Attributes:
+        names: the names of the source; two origins that share one are the same.
         speakers: who said it there; empty for a source without speakers.
         words: hashes of the turns that state it.
     """
 
-    conversation_id: str | None = None
-    source_path: str | None = None
-    content_sha256: str | None = None
-    workflow_run_id: str | None = None
+    names: frozenset[NamedSource] = frozenset()
     speakers: frozenset[str] = frozenset()
     words: frozenset[str] = frozenset()
-
-    @property
-    def keys(self) -> frozenset[tuple[str, str]]:
-        """The keys of the origin; two origins that share a key are the same one."""
-        values = (
-            ("conversation", self.conversation_id),
-            ("path", self.source_path),
-            ("content", self.content_sha256),
-            ("run", self.workflow_run_id),
-        )
-        return frozenset((name, value) for name, value in values if value)
 
 
 def independent_sources(own: Iterable[Origin], supports: Iterable[Origin]) -> int:
@@ -63,13 +51,15 @@ def independent_sources(own: Iterable[Origin], supports: Iterable[Origin]) -> in
             conversation, file or run with an earlier one is the same source, and a source without
             any of these does not count. Nor does one with a known speaker or a known turn (a copy).
     """
-    number, keys, speakers, words = 1, set[tuple[str, str]](), set[str](), set[str]()
+    number, names, speakers, words = 1, set[NamedSource](), set[str](), set[str]()
     for is_own, origins in ((True, own), (False, supports)):
         for origin in origins:
             copied = not origin.words.isdisjoint(words)
             known = copied or not origin.speakers.isdisjoint(speakers)
-            number += not (is_own or known) and bool(origin.keys) and origin.keys.isdisjoint(keys)
-            keys |= origin.keys
+            number += (
+                not (is_own or known) and bool(origin.names) and origin.names.isdisjoint(names)
+            )
+            names |= origin.names
             words |= origin.words
             # The speaker of a copy is not known: a statement in their own words still counts.
             speakers |= frozenset() if copied and not is_own else origin.speakers
@@ -84,14 +74,14 @@ def stands_without(
     Args:
         own: see ``independent_sources``; none of it counts.
         is_refuted: returns True for a further source that does not count either. Sources that
-            share a key or a turn with one of these do not count.
+            share a name or a turn with one of these do not count.
     """
     further = list(supports)
     lost = [*own, *(origin for origin in further if is_refuted(origin))]
-    keys = frozenset().union(*(origin.keys for origin in lost))
+    names = frozenset().union(*(origin.names for origin in lost))
     words = frozenset().union(*(origin.words for origin in lost))
     return any(
-        bool(origin.keys) and origin.keys.isdisjoint(keys) and origin.words.isdisjoint(words)
+        bool(origin.names) and origin.names.isdisjoint(names) and origin.words.isdisjoint(words)
         for origin in further
         if not is_refuted(origin)
     )

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from memgraph.model.enums import SourceName, SourceType
-from memgraph.model.sources import NamedSource
+from memgraph.model.enums import SourceType
+from memgraph.model.sources import NamedSource, source_names
 
 
 class SourceFacts(NamedTuple):
@@ -23,20 +23,12 @@ class SourceFacts(NamedTuple):
     @property
     def names(self) -> frozenset[NamedSource]:
         """Return all names of the source."""
-        values = (
-            (SourceName.PATH, self.source_path),
-            (SourceName.CONVERSATION, self.conversation_id),
-            (SourceName.RUN, self.workflow_run_id),
-            (SourceName.CONTENT, self.content_sha256),
+        return source_names(
+            path=self.source_path,
+            conversation=self.conversation_id,
+            run=self.workflow_run_id,
+            content=self.content_sha256,
         )
-        return frozenset(NamedSource(kind, name) for kind, name in values if name)
-
-
-def of_session(session_id: str | None) -> frozenset[NamedSource]:
-    """Return the source name that a session gives to its memories; it counts as a conversation."""
-    if session_id is None:
-        return frozenset()
-    return frozenset((NamedSource(SourceName.CONVERSATION, session_id),))
 
 
 def factor_of(

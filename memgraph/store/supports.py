@@ -13,7 +13,7 @@ from memgraph.clock import MAX_MS
 from memgraph.model.conversation import PERSONS, SpeakerRole, voice_of
 from memgraph.model.enums import MemoryKind, SourceName, SourceType
 from memgraph.model.graph import MemorySupport
-from memgraph.model.sources import NamedSource
+from memgraph.model.sources import NamedSource, source_names
 from memgraph.rules.evidence import Origin
 from memgraph.rules.shares import SourceFacts
 from memgraph.store import tables
@@ -119,14 +119,11 @@ def _turns_by_conversation(
 def _origin(
     row: Sequence[str | None], turns_by_conversation: dict[str, list[_TurnFacts]]
 ) -> Origin:
-    conversation_id, source_path, content_sha256, workflow_run_id = row
-    turns = turns_by_conversation.get(conversation_id or "", [])
+    conversation, path, content, run = row
+    turns = turns_by_conversation.get(conversation or "", [])
     turns = [turn for turn in turns if turn.person] or turns
     return Origin(
-        conversation_id,
-        source_path,
-        content_sha256,
-        workflow_run_id,
+        source_names(path=path, conversation=conversation, run=run, content=content),
         speakers=frozenset(turn.speaker for turn in turns),
         words=frozenset(turn.words for turn in turns),
     )

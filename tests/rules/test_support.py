@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memgraph.model.sources import source_names
 from memgraph.rules.evidence import CEILING, Origin, independent_sources, strengthened
 
 SESSIONS = st.lists(st.sampled_from("abcde"), max_size=12)
@@ -15,8 +16,7 @@ SOURCES = st.integers(1, 12)
 
 def talk(name: str, speaker: str = "", words: str = "", path: str = "") -> Origin:
     return Origin(
-        conversation_id=name,
-        source_path=path or None,
+        source_names(conversation=name, path=path),
         speakers=frozenset({speaker} - {""}),
         words=frozenset({words} - {""}),
     )
@@ -30,10 +30,9 @@ def test_every_conversation_counts_once(said: list[str]) -> None:
 
 
 def test_two_sessions_of_one_file_are_one_source() -> None:
-    own = Origin(conversation_id="a", source_path="/drop/talk.txt")
-    other = Origin(conversation_id="b", source_path="/drop/talk.txt")
+    own, other = talk("a", path="/drop/talk.txt"), talk("b", path="/drop/talk.txt")
     assert independent_sources([own], [other]) == 1
-    assert independent_sources([own], [Origin(conversation_id="b")]) == 2
+    assert independent_sources([own], [talk("b")]) == 2
 
 
 def test_what_names_no_place_is_no_further_source() -> None:

@@ -184,10 +184,10 @@ def is_of(source: NamedSource) -> Callable[[Origin], bool]:
     folder = source.name.rstrip("/") + "/"
 
     def gone(origin: Origin) -> bool:
-        if source.kind is SourceName.PATH:
-            path = origin.source_path or ""
-            return path == source.name or path.startswith(folder)
-        return (source.kind.value, source.name) in origin.keys
+        if source in origin.names:
+            return True
+        paths = (name for kind, name in origin.names if kind is source.kind is SourceName.PATH)
+        return any(path.startswith(folder) for path in paths)
 
     return gone
 
