@@ -13,7 +13,7 @@ from ingest.candidates import ParsedDocument, ParseFinding
 from ingest.parsers.file_names import document_keys, title_of
 from ingest.parsers.json_ import parse_json
 from ingest.parsers.markdown import parse_markdown
-from ingest.parsers.text import parse_text
+from ingest.parsers.notes import parse_text
 from ingest.parsers.transcript import place_undated
 from ingest.reasons import RejectionReason, SkippedPart, refuse
 from memgraph.errors import IngestRejected

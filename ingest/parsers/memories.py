@@ -42,7 +42,6 @@ _CAPS = (
     ("confidence", MAX_CONFIDENCE, SkippedPart.CONFIDENCE_CAPPED),
 )
 _MEM0_IDS = ("id", "user_id", "agent_id", "run_id", "app_id", "actor_id", "role")
-_SUBJECT = re.compile(r"(?:the|an?|this|these|there|it|user|from|since|in|on) ", re.IGNORECASE)
 # A user id that is a person's name, not a number or a digest.
 _NAME = re.compile(r"[^\W\d_]{2,40}(?:[ ._-][^\W\d_]{1,40}){0,3}")
 
@@ -144,11 +143,11 @@ def _add_mem0_memory(
     user = raw.get("user_id")
     user = " ".join(user.split())[:MAX_NAME_CHARS] if isinstance(user, str) else ""
     # "Lives in Braga" has no subject.
-    has_subject = user.casefold() in text.casefold() or _SUBJECT.match(text) is not None
+    is_named = user.casefold() in text.casefold()
     prefers = any("preference" in tag for tag in tags)
     ids = {name: raw[name] for name in _MEM0_IDS if isinstance(raw.get(name), str)}
     document.add(
-        text if has_subject or not _NAME.fullmatch(user) else f"{user}: {text}",
+        text if is_named or not _NAME.fullmatch(user) else f"{user}: {text}",
         where,
         type=MemoryType.PREFERENCE if prefers else MemoryType.FACT,
         confidence=_DEFAULT_CONFIDENCE,

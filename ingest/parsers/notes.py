@@ -10,10 +10,11 @@ from ingest.candidates import IngestCandidate, ParsedDocument, lines
 from ingest.parsers.blocks import FrontMatter
 from ingest.parsers.file_names import date_in_name, document_keys, link_keys, record_number
 from ingest.parsers.passages import Passage, passages, source_width
+from ingest.parsers.transcript import is_transcript, parse_transcript
 from ingest.reasons import SkippedPart
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
 from memgraph.model.sources import FileLink
-from memgraph.text.blocks import Block, HeadedSection, TextLink
+from memgraph.text.blocks import Block, HeadedSection, TextLink, read_lines, sections
 from memgraph.text.dates import DateOrder, read_date
 from memgraph.text.fold import fold
 from memgraph.text.labels import read_label, type_named
@@ -23,6 +24,32 @@ PART_WEIGHT: Final = 0.6
 CONFIDENCE: Final = 0.8
 _MAX_SECTION_CHARS: Final = 300
 _MAX_LINKS: Final = 20
+_HEAD_LINES: Final = 10
+_DATE_FIELDS: Final = ("date", "datum", "fecha", "sent")
+
+
+def parse_text(document: ParsedDocument, order: DateOrder | None = None) -> None:
+    """Add the episodes of a transcript, or the lines and paragraphs of a note.
+
+    A date on a line of its own dates the following text; a field "Date:" at the top, all of it.
+    """
+    if is_transcript(document.text):
+        parse_transcript(document, document.text, order)
+        return
+    document.format = "prose"
+    source = document.text.split("\n")
+    parts, dated = sections(read_lines(source)), _date_at_head(source, order)
+    parse_note(document, parts, source, FrontMatter(), order, event_time=dated)
+
+
+def _date_at_head(source: list[str], order: DateOrder | None) -> int | None:
+    for line in source[:_HEAD_LINES]:
+        name, colon, value = line.partition(":")
+        if not colon or not line.strip():
+            return None
+        if name.strip().casefold() in _DATE_FIELDS:
+            return read_date(value, alone=False, order=order)
+    return None
 
 
 def parse_note(
