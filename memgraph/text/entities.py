@@ -6,78 +6,12 @@ import re
 import sys
 from bisect import bisect_right
 from collections.abc import Iterator
-from functools import cache
 from typing import Final
 
 from memgraph.model.enums import EntityType
 from memgraph.text.dates import find_dates
 from memgraph.text.gazetteer import gazetteer
 from memgraph.text.names import EntitySpan, find_names, merge
-
-_ANY = re.compile(r"[\u30a0-\u30ff\u4e00-\u9fff]")
-_RUN = re.compile(r"[\u4e00-\u9fff々]{1,40}|[\u30a1-\u30faー・]{1,40}")
-_HONORIFICS: Final = ("さん", "様", "さま", "氏", "くん", "ちゃん", "先生", "部長", "課長", "社長")
-_TITLES: Final = ("部長", "課長", "社長", "先生", "教授", "係長", "店長", "会長", "様", "氏", "君")
-_COMPANY: Final = ("株式会社", "有限会社", "合同会社")
-_INSTITUTIONS: Final = ("大学", "銀行", "病院", "研究所", "財団", "協会", "高校", "省", "庁")
-_PLACES: Final = ("市", "県", "区", "町", "村", "駅", "島", "川", "山", "湖", "通り", "空港")
-_PARTICLES: Final = ("は", "が", "の", "と", "に", "を", "へ", "も", "、", "：", ":")
-
-
-def find_japanese(text: str) -> Iterator[EntitySpan]:
-    """Yield people, companies, institutions and places in Japanese text."""
-    if text.isascii() or not _ANY.search(text):
-        return
-    for match in _RUN.finditer(text):
-        yield from _run(text, match.start(), match.end())
-
-
-def _run(text: str, start: int, end: int) -> Iterator[EntitySpan]:
-    run = text[start:end]
-    person = _person_end(text, start, end)
-    if person is not None:
-        yield _span(text, start, person, EntityType.PERSON, 0.9)
-        return
-    if any(company in run for company in _COMPANY) and run not in _COMPANY:
-        yield _span(text, start, end, EntityType.ORGANIZATION, 0.9)
-        return
-    if run.endswith(_INSTITUTIONS) and len(run) > 2 and run not in gazetteer().cues["ja_ordinary"]:
-        yield _span(text, start, end, EntityType.ORGANIZATION, 0.8)
-        return
-    if run in gazetteer().cues["ja_surname"] and text.startswith(_PARTICLES, end):
-        yield _span(text, start, end, EntityType.PERSON, 0.6)
-        return
-    yield from _place(text, start, end)
-
-
-def _person_end(text: str, start: int, end: int) -> int | None:
-    """Return the end of a personal name that ends with a title or precedes an honorific."""
-    run = text[start:end]
-    for title in _TITLES:
-        name = run.removesuffix(title)
-        is_surname = name in gazetteer().cues["ja_surname"]
-        if name != run and (is_surname or (0 < len(name) <= 4 and title in ("様", "氏"))):
-            return start + len(name)
-    if text.startswith(_HONORIFICS, end) and len(run) <= 12:
-        return end
-    return None
-
-
-def _place(text: str, start: int, end: int) -> Iterator[EntitySpan]:
-    run = text[start:end]
-    if run.endswith(_PLACES) and 2 <= len(run) <= 8 and run not in gazetteer().cues["ja_ordinary"]:
-        yield _span(text, start, end, EntityType.LOCATION, 0.7)
-        return
-    for length in range(min(len(run), _longest_place()), 1, -1):
-        if run[:length] in gazetteer().places:
-            yield _span(text, start, start + length, EntityType.LOCATION, 0.8)
-            return
-
-
-@cache
-def _longest_place() -> int:
-    return max(len(place) for place in gazetteer().places if _ANY.search(place))
-
 
 _MAX_LOCAL: Final = 64
 _MAX_URL: Final = 2_048
@@ -231,6 +165,4 @@ def extract(text: str) -> list[EntitySpan]:
     dates = (_span(text, *place, EntityType.DATE, 0.97) for place in find_dates(text))
     formed = merge([*find_patterns(text, code), *dates])
     covered = sorted([(span.start, span.end) for span in formed] + code)
-    spans = [*formed, *find_names(text, covered)]
-    spans += find_japanese(text)
-    return merge(spans)
+    return merge([*formed, *find_names(text, covered)])
