@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
-from memgraph.clock import parse_time
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.access import Permission
 from memgraph.model.enums import JobName
 from memgraph.model.jobs import JobPlan, JobRun
-from memgraph.model.operation import F, Time, WireFormat, local, operation
+from memgraph.model.operation import F, WireFormat, local, operation
 from memgraph.model.remote import JobRuns
 from memgraph.model.remote import Limit as PageLimit
 from memgraph.model.values import Name, one_of
@@ -74,7 +72,6 @@ class Jobs(Handle[F], group="jobs", tag="operating"):
         job: Annotated[JobName | str, WireFormat(JobName)],
         *,
         session_id: Name | None = None,
-        now: Time | None = None,
         progress: Progress = lambda _part, _done, _total: None,
         stop: Stop = lambda: False,
     ) -> JobRun:
@@ -85,7 +82,6 @@ class Jobs(Handle[F], group="jobs", tag="operating"):
 
         Args:
             session_id: consolidate only this session, even if it has not been idle for long.
-            now: run as if it were this time; the lease still uses the wall clock.
             progress: called with the name of the step, the amount done and the total.
             stop: checked between batches; finished batches are kept.
 
@@ -99,7 +95,7 @@ class Jobs(Handle[F], group="jobs", tag="operating"):
         job = one_of(JobName, job, "job")
         if session_id is not None and job is not JobName.CONSOLIDATION:
             raise InvalidInput("only the consolidation job takes a session", field="session_id")
-        with self._then(now) as opened:
+        with self._service.opened(self.name) as opened:
             if session_id is not None:
                 _require_session(opened, self._view, session_id)
             job_run = jobs.run(
@@ -113,21 +109,6 @@ class Jobs(Handle[F], group="jobs", tag="operating"):
             self._embed_soon(opened)
         return job_run
 
-    @contextmanager
-    def _then(self, now: Time | None) -> Iterator[OpenOrchestrator]:
-        """Yield the open orchestrator; if ``now`` is given, its clock stands at that time."""
-        if now is None:
-            with self._service.opened(self.name) as opened:
-                yield opened
-            return
-        # The other service has its own receipt buffer, so write the receipts of this one first.
-        with self._service.opened(self.name) as opened:
-            opened.receipts.flush()
-        # Writes are dated with that time too, so the whole service runs on the fixed clock.
-        with self._service.at(parse_time(now)) as then, then.opened(self.name) as opened:
-            opened.upkeep.removes = False
-            yield opened
-
 
 class LocalJobs(Jobs[F]):
     """Jobs that run in this process."""
@@ -136,7 +117,6 @@ class LocalJobs(Jobs[F]):
     def maintain(
         self,
         *,
-        now: Time | None = None,
         progress: Progress = lambda _part, _done, _total: None,
         stop: Stop = lambda: False,
     ) -> Sequence[JobRun]:
@@ -147,7 +127,7 @@ class LocalJobs(Jobs[F]):
         """
         runs: list[JobRun] = []
         for job in MAINTENANCE:
-            runs.append(self.run(job, now=now, progress=progress, stop=stop))
+            runs.append(self.run(job, progress=progress, stop=stop))
             if runs[-1].failed or stop():
                 break
         return runs
@@ -158,7 +138,6 @@ class LocalJobs(Jobs[F]):
         session_id: str | None = None,
         *,
         extractor: Extractor | None = None,
-        now: Time | None = None,
         progress: Progress = lambda _part, _done, _total: None,
         stop: Stop = lambda: False,
     ) -> Sequence[SessionReport]:
@@ -170,7 +149,6 @@ class LocalJobs(Jobs[F]):
             session_id: only this session, even if it goes on; None: all sessions that have ended
                 or have been idle for long.
             extractor: None: the language model of ``memory.llm``, or else the rules.
-            now: consolidate as if it were this time.
             progress: called with the name of the step, the amount done and the total.
             stop: checked before each page; pages already written are kept.
 
@@ -185,7 +163,7 @@ class LocalJobs(Jobs[F]):
         from memgraph.operations.life.consolidation import Consolidator
 
         reports: list[SessionReport] = []
-        with self._then(now) as opened:
+        with self._service.opened(self.name) as opened:
             run = Consolidator(opened, self.actor, extractor, progress=progress, stop=stop)
             if session_id is None:
                 run.pending(reports.append)

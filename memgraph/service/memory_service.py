@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
-from memgraph.clock import Clock, FixedClock, SystemClock
+from memgraph.clock import Clock, SystemClock
 from memgraph.config import Settings, load_settings
 from memgraph.config.schema import EmbeddingSettings
 from memgraph.errors import (
@@ -342,22 +342,6 @@ class MemoryService:
     def opened(self, name: str) -> AbstractContextManager[OpenOrchestrator]:
         """Yield the open orchestrator for one call; idle ones are closed, oldest first."""
         return self.pool.use(name)
-
-    def at(self, now_ms: int) -> MemoryService:
-        """Return the same service with a fixed clock; close it separately."""
-        return MemoryService(
-            self.root,
-            config=self._config,
-            clock=FixedClock(now_ms),
-            ids=self.ids,
-            embedding=self._embedding,
-            completion=self.completion,
-            pair_reader=self._pair_reader,
-            llm=self._llm,
-            environ=self.environ,
-            background=False,
-            meters=self.meters,
-        )
 
     def worker(self, names: Sequence[str] | None = None) -> Worker:
         """Return a worker that runs the jobs of all orchestrators, or of some.

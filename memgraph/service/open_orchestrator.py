@@ -353,11 +353,7 @@ KEEP_RECEIPTS: Final = 50_000
 
 
 class Housekeeping:
-    """Does periodic upkeep in small steps, each in a short transaction.
-
-    Attributes:
-        removes: True to remove expired data; False with a fixed clock.
-    """
+    """Does periodic upkeep in small steps, each in a short transaction."""
 
     def __init__(self, database: Database, clock: Clock, receipts: ReceiptSettings) -> None:
         self._database = database
@@ -367,7 +363,6 @@ class Housekeeping:
         # The first run merges, because other processes may have written before.
         self._postings_at = self._merged_at
         self._removes_at = 0
-        self.removes = True
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> None:
         """Do all upkeep that is due.
@@ -378,7 +373,7 @@ class Housekeeping:
         self._merge(stop)
         self._merge_postings(stop)
         now = self._clock.now_ms()
-        if self.removes and now >= self._removes_at:
+        if now >= self._removes_at:
             self._removes_at = now + REMOVE_EVERY_MS
             self._remove_receipts(now, stop)
 

@@ -94,15 +94,6 @@ def test_a_job_by_hand_is_recorded(orc: Orchestrator, clock: FixedClock) -> None
     assert list(orc.jobs.list()) == [run]
 
 
-def test_a_job_can_be_run_as_of_another_time(orc: Orchestrator) -> None:
-    memory_id = orc.remember("The office is in Berlin.", source=INFERRED)
-    assert orc.jobs.run(JobName.DECAY).counts["retired"] == 0
-    run = orc.jobs.run(JobName.DECAY, now="2027-03-01T00:00:00Z")
-    assert run.counts["retired"] == 1
-    assert run.started_at == parse_time("2027-03-01T00:00:00Z")
-    assert orc.get(memory_id).valid_until == run.started_at
-
-
 @pytest.mark.parametrize("step", ["_claim", "_work", "_end"])
 def test_an_interrupt_at_any_step_leaves_no_lease(orc: Orchestrator, step: str) -> None:
     """Also when all that is there is the lease, or when all is done but the record."""

@@ -3689,7 +3689,6 @@ export interface components {
             tier?: ("EpisodicMemory" | "SemanticMemory") | null;
         };
         RunJob: {
-            now?: string | number | null;
             session_id?: string | null;
         };
         /**
