@@ -12,7 +12,7 @@ from memgraph.model.enums import MemoryKind, MemoryType
 from memgraph.rules.blocks import BLOCK_INTRO, FENCE_INTRO, LIST_TITLE, SECTION_TITLE, label
 from memgraph.rules.bulletin import BulletinSection, Entry, compose
 from memgraph.rules.lines import BlockLine, render
-from memgraph.service.turns.prompts import joined
+from memgraph.service.turns.hooks import joined
 
 BATCH = 20
 EVERYTHING = 1_000_000

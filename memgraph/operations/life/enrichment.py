@@ -6,19 +6,17 @@ answered; an interrupted run continues where it stopped.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.errors import ExtraMissing, MemgraphError, ProviderError, ProviderUnavailable
-from memgraph.model.enums import Sensitivity
 from memgraph.model.jobs import MAX_REJECTED_KEPT, JobReport, RejectedItem
 from memgraph.model.tables import MemoryRow
 from memgraph.operations.write.entity_links import MAX_KEPT_NAMES, names_of
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import enrichment, entities, memories, metadata
+from memgraph.store import enrichment, entities, memories
 from memgraph.store.enrichment import ENRICHED_AT, ENRICHED_NAMES
 from memgraph.store.entities import EntityName
 from memgraph.store.snapshot import JournalledTransaction, NewEntry
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
 PART: Final = "enrichment"
 ACTOR: Final = "enrichment"
 NO_PROVIDER: Final = "no_accurate_provider"
-CURSOR_KEY: Final = "enrichment.cursor"
 # The number of keys examined per read, and the number of texts sent to the providers at once.
 WINDOW: Final = 2_000
 BATCH: Final = 20
@@ -73,15 +70,12 @@ def enrich(
     if not opened.naming.accurate_available:
         return JobReport.skipped(NO_PROVIDER)
     run = _Run(opened, now_ms, actor)
-    while run.taken < MAX_ENRICHED and not stop():
+    while run.taken < MAX_ENRICHED:
         progress(PART, run.taken, MAX_ENRICHED)
-        batch, through = run.next_batch(MAX_ENRICHED - run.taken)
-        if through == run.cursor and not batch:
-            break
-        if not run.work_off(batch, through):
+        batch = run.next_batch(stop)
+        if stop() or not batch or not run.work_off(batch):
             break
     progress(PART, run.taken, MAX_ENRICHED)
-    run.keep_cursor()
     if run.error is not None:
         return JobReport.failed(run.error, run.counts, run.rejected)
     return JobReport.done(run.counts, run.rejected)
@@ -93,6 +87,8 @@ class _Run:
     now_ms: int
     actor: str
     taken: int = 0
+    # The key of the last memory that was looked at.
+    cursor: int = 0
     counts: dict[str, int] = field(
         default_factory=lambda: {"enriched": 0, "links": 0, "withheld": 0, "gone": 0, "rejected": 0}
     )
@@ -101,28 +97,20 @@ class _Run:
     told: set[str] = field(default_factory=set)
     refused: Counter[str] = field(default_factory=Counter)
 
-    def __post_init__(self) -> None:
-        self.signature = self._signature()
-        with self.opened.database.read() as snapshot:
-            self.cursor = _cursor(metadata.get(snapshot, CURSOR_KEY), self.signature)
-        self.kept = self.cursor
+    def next_batch(self, stop: Callable[[], bool]) -> list[MemoryRow]:
+        """Return the next candidates; none when all memories were looked at."""
+        size = min(MAX_ENRICHED - self.taken, BATCH)
+        while not stop():
+            through = self.cursor + WINDOW
+            with self.opened.database.read() as snapshot:
+                is_last = through >= memories.last_pk(snapshot)
+                batch = enrichment.candidates(snapshot, self.cursor, through, MAX_ENTITIES, size)
+            self.cursor = batch[-1].pk if len(batch) == size else through
+            if batch or is_last:
+                return batch
+        return []
 
-    def _signature(self) -> str:
-        """Return a text of the providers and limits, which decide which memories are skipped."""
-        model = self.opened.llm
-        readable = [] if model is None else [item for item in Sensitivity if model.may_read(item)]
-        return f"{self.opened.naming.signature}; {MAX_ENTITIES}; {' '.join(readable)}"
-
-    def next_batch(self, remaining: int) -> tuple[list[MemoryRow], int]:
-        """Return the next candidates, and the key up to which all memories are then examined."""
-        size = min(remaining, BATCH)
-        with self.opened.database.read() as snapshot:
-            through = min(self.cursor + WINDOW, memories.last_pk(snapshot))
-            through = max(through, self.cursor)
-            candidates = enrichment.candidates(snapshot, self.cursor, through, MAX_ENTITIES, size)
-        return candidates, candidates[-1].pk if len(candidates) == size else through
-
-    def work_off(self, batch: Sequence[MemoryRow], through: int) -> bool:
+    def work_off(self, batch: Sequence[MemoryRow]) -> bool:
         """Send a batch to the providers and link the names; return True if the run may continue."""
         names_by_pk: dict[int, list[EntityName]] = {}
         groups = list(self._groups(batch))
@@ -134,17 +122,12 @@ class _Run:
             _is_refusal(error) for _, failures in answers for error in failures.values()
         ):
             # Send the texts one by one to find the refused one.
-            if not all(self.work_off([memory], memory.pk) for memory in batch):
-                return False
-            self.cursor = through
-            return True
+            return all(self.work_off([memory]) for memory in batch)
         for (without, group), answer in zip(groups, answers, strict=True):
             self._take(group, without, *answer, names_by_pk)
         self.taken += len(names_by_pk)
         if names_by_pk:
-            self._write(names_by_pk, {memory.pk: memory for memory in batch}, through)
-        if self.error is None:
-            self.cursor = through
+            self._write(names_by_pk, {memory.pk: memory for memory in batch})
         return self.error is None
 
     def _groups(
@@ -200,7 +183,6 @@ class _Run:
         self,
         names_by_pk: dict[int, list[EntityName]],
         by_pk: dict[int, MemoryRow],
-        through: int,
     ) -> None:
         """Link memories that are unchanged; mark them as enriched if all providers succeeded."""
         opened = self.opened
@@ -217,22 +199,10 @@ class _Run:
                 open_memories,
                 enriched_at=self.now_ms if self.error is None else None,
             )
-            if self.error is None:
-                metadata.put(transaction, CURSOR_KEY, self._cursor_text(through))
-                self.kept = through
         self.counts["links"] += new
         self.counts["gone"] += len(names_by_pk) - len(open_memories)
         if self.error is None:
             self.counts["enriched"] += len(open_memories)
-
-    def keep_cursor(self) -> None:
-        """Save the cursor if memories were skipped after the last write."""
-        if self.cursor > self.kept:
-            with self.opened.database.write(durable=False) as transaction:
-                metadata.put(transaction, CURSOR_KEY, self._cursor_text(self.cursor))
-
-    def _cursor_text(self, through: int) -> str:
-        return json.dumps({"through": through, "with": self.signature})
 
 
 def link_names(
@@ -296,9 +266,3 @@ def _is_refusal(error: MemgraphError) -> bool:
         # Errors without a status but with these details are about a key, an address or a pipeline.
         return not error.details.keys() & {"error", "reason"}
     return status in _OF_THE_TEXT
-
-
-def _cursor(text: str | None, signature: str) -> int:
-    """Return the cursor of the last run, or 0 if providers or limits have changed since."""
-    stored = {} if text is None else json.loads(text)
-    return int(stored["through"]) if stored.get("with") == signature else 0

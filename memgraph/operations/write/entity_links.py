@@ -148,13 +148,6 @@ class NameFinders:
         other_names = set(self.accurate.names) - set(_RULES_ALONE)
         return bool(other_names - {"spacy"}) or ("spacy" in other_names and is_installed())
 
-    @property
-    def signature(self) -> str:
-        """A text that identifies the providers and models of the ``accurate`` strategy."""
-        model = self._find_llm() if "llm" in self.accurate.names else None
-        models = {"spacy": self._settings.spacy_model, "llm": "" if model is None else model.name}
-        return ", ".join(f"{name} {models.get(name, '')}".strip() for name in self.accurate.names)
-
     @cached_property
     def _fast(self) -> EntityStrategy:
         return self._strategy(self._settings.fast)

@@ -38,7 +38,7 @@ from memgraph.model.turns import (
     TurnInput,
     WriteBackResult,
 )
-from memgraph.model.values import Edge, EdgeInput, Memory, MemoryInput, Value, validated
+from memgraph.model.values import Edge, Memory, Value, validated
 from memgraph.operations.context.block import new_mark
 from memgraph.operations.read.recall import answer
 from memgraph.operations.tools.rules import sensitivity_of
@@ -49,10 +49,10 @@ from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_IMPORTANCE
 from memgraph.rules.scope import Viewer
 from memgraph.rules.similarity import MEMORY_ID
 from memgraph.rules.sources import citation
-from memgraph.rules.workflow import DEFAULT_CONFIDENCE
+from memgraph.rules.workflow import DEFAULT_CONFIDENCE, WorkflowCandidate
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.service.turns.base import query_of, unfit
-from memgraph.service.turns.write_back import WriteBackHooks, stored
+from memgraph.service.turns.write_back import WriteBackHooks, links_of, memory_input, stored
 from memgraph.store import sources
 from memgraph.store.graph import visible_memories
 from memgraph.store.receipts import NewReceipt
@@ -259,7 +259,11 @@ class DiagnosisHooks(WriteBackHooks):
         # It sees what it stores in the shelter, to recognise duplicates.
         inside = {f"{shelter['scope'].tier}_id": shelter["scope_id"]} if shelter["scope_id"] else {}
         handle = self._handle(self._viewer(place.model_copy(update=inside), self._writing))
-        accepted = {f"f{number}": each for number, each in enumerate(parsed) if each is not None}
+        candidates = [
+            _candidate(finding, number, memories)
+            for number, finding in enumerate(parsed)
+            if finding is not None
+        ]
         rejected = tuple(
             RejectedPart(locator=f"/{number}", code="content")
             for number, finding in enumerate(parsed)
@@ -269,20 +273,11 @@ class DiagnosisHooks(WriteBackHooks):
         def work() -> WriteBackResult:
             # Evidence that was erased in the meantime is left out.
             visible = handle.visible({memory.memory_id for memory in memories})
-            shared = {
-                **shelter,
-                "source": place.source(SourceType.DIAGNOSTICS, CapturedBy.EXTRACTOR),
-                "derived_from": tuple(
-                    memory.memory_id for memory in memories if memory.memory_id in visible
-                ),
-            }
-            inputs = [_memory_input(finding, key, shared) for key, finding in accepted.items()]
-            links = [
-                EdgeInput(from_id=f"#{key}", to_id=cause, edge_type=EdgeType.CAUSED_BY)
-                for key, finding in accepted.items()
-                for cause in _causes(finding, memories)
-            ]
-            return stored(handle, inputs, links)
+            grounds = tuple(each.memory_id for each in memories if each.memory_id in visible)
+            source = place.source(SourceType.DIAGNOSTICS, CapturedBy.EXTRACTOR)
+            fields = {**shelter, "source": source, "derived_from": grounds}
+            inputs = [memory_input(candidate, **fields) for candidate in candidates]
+            return stored(handle, inputs, links_of(candidates))
 
         written = self._write(call, work, WriteBackResult(acknowledged=False))
         return written.model_copy(update={"rejected": (*rejected, *written.rejected)})
@@ -312,6 +307,23 @@ def _causes(finding: DiagnosisFinding, grounds: Sequence[Memory]) -> tuple[str, 
     return tuple(dict.fromkeys(known[name] for name in names if name in known))
 
 
+def _candidate(
+    finding: DiagnosisFinding, number: int, grounds: Sequence[Memory]
+) -> WorkflowCandidate:
+    chosen, confidence = finding.importance, finding.confidence
+    importance = DEFAULT_IMPORTANCE[finding.type] if chosen is None else chosen
+    return WorkflowCandidate(
+        key=f"f{number}",
+        content=finding.content,
+        type=finding.type,
+        importance=min(importance, MAX_IMPORTANCE),
+        confidence=min(DEFAULT_CONFIDENCE if confidence is None else confidence, MAX_CONFIDENCE),
+        locator=f"/{number}",
+        tags=finding.tags,
+        caused_by=list(_causes(finding, grounds)),
+    )
+
+
 def _restrictions(
     grounds: Sequence[Memory], scope: Mapping[str, Any], agent_id: str | None
 ) -> dict[str, Any]:
@@ -336,18 +348,3 @@ def _restrictions(
         "sensitivity": sensitivity_of(Sensitivity.INTERNAL, grounds),
         "agent_id": agent_id if agents else None,
     }
-
-
-def _memory_input(finding: DiagnosisFinding, key: str, fields: Mapping[str, Any]) -> MemoryInput:
-    chosen = finding.importance
-    importance = DEFAULT_IMPORTANCE[finding.type] if chosen is None else chosen
-    confidence = DEFAULT_CONFIDENCE if finding.confidence is None else finding.confidence
-    return MemoryInput(
-        key=key,
-        content=finding.content,
-        type=finding.type,
-        importance=min(importance, MAX_IMPORTANCE),
-        confidence=min(confidence, MAX_CONFIDENCE),
-        tags=finding.tags,
-        **fields,
-    )

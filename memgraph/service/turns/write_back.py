@@ -41,6 +41,7 @@ from memgraph.model.values import (
     Memory,
     MemoryInput,
     Outcome,
+    Source,
     validated,
 )
 from memgraph.operations.context.database_backend import DatabaseBackend
@@ -127,9 +128,12 @@ class WriteBackHooks(HookHost):
         def work() -> WriteBackResult:
             parsed = parse_output()
             candidates = typed_by_model(handle, parsed.candidates)
-            inputs = [_memory_input(candidate, place, scope) for candidate in candidates]
-            links = [link for candidate in parsed.candidates for link in _links(candidate)]
-            written = stored(handle, inputs, [*links, *ticked(handle, inputs)])
+            inputs = [
+                memory_input(candidate, source=_source(candidate, place), **scope)
+                for candidate in candidates
+            ]
+            links = [*links_of(candidates), *ticked(handle, inputs)]
+            written = stored(handle, inputs, links)
             rejected = [
                 *(RejectedPart(locator=part.locator, code=part.code) for part in parsed.rejections),
                 *written.rejected,
@@ -288,14 +292,8 @@ def typed_by_model(
     ]
 
 
-def _memory_input(
-    candidate: WorkflowCandidate, place: TurnInput, scope: Mapping[str, Any]
-) -> MemoryInput:
-    source = place.source(
-        SourceType.WORKFLOW_OUTPUT,
-        CapturedBy.EXTRACTOR,
-        locator=candidate.locator[:MAX_NAME_CHARS] or None,
-    )
+def memory_input(candidate: WorkflowCandidate, **fields: Any) -> MemoryInput:
+    """Return the memory of a candidate, in a place and from a source."""
     return MemoryInput(
         key=candidate.key,
         content=candidate.content,
@@ -303,16 +301,24 @@ def _memory_input(
         importance=candidate.importance,
         confidence=candidate.confidence,
         tags=candidate.tags,
-        source=source,
-        **scope,
+        **fields,
     )
 
 
-def _links(candidate: WorkflowCandidate) -> list[EdgeInput]:
-    relations = ((EdgeType.CAUSED_BY, candidate.caused_by), (EdgeType.PART_OF, candidate.part_of))
+def _source(candidate: WorkflowCandidate, place: TurnInput) -> Source:
+    locator = candidate.locator[:MAX_NAME_CHARS] or None
+    return place.source(SourceType.WORKFLOW_OUTPUT, CapturedBy.EXTRACTOR, locator=locator)
+
+
+def links_of(candidates: Iterable[WorkflowCandidate]) -> list[EdgeInput]:
+    """Return the edges from candidates to what caused them and to what they are a part of."""
     return [
         EdgeInput(from_id=f"#{candidate.key}", to_id=to_id, edge_type=edge_type)
-        for edge_type, to_ids in relations
+        for candidate in candidates
+        for edge_type, to_ids in (
+            (EdgeType.CAUSED_BY, candidate.caused_by),
+            (EdgeType.PART_OF, candidate.part_of),
+        )
         for to_id in to_ids
     ]
 
