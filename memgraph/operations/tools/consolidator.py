@@ -19,7 +19,7 @@ from memgraph.operations.tools.tools import error_answer
 from memgraph.providers.completion import object_schema, parsed_answer
 
 if TYPE_CHECKING:
-    from memgraph.consolidation.ports import TurnPage
+    from memgraph.consolidation.ports import PageTurn, TurnPage
     from memgraph.operations.life.consolidation import SessionReport
     from memgraph.operations.orchestrator import Orchestrator
 
@@ -43,6 +43,7 @@ class ConsolidatorTools:
         self._prompt: PagePrompt | None = None
         self._reader: AnswerReader | None = None
         self._claims: list[Claim] = []
+        self._proposals: dict[tuple[PageTurn, ...], PageProposal] = {}
         self._is_ended = False
 
     @property
@@ -81,12 +82,16 @@ class ConsolidatorTools:
 
     def propose(self, page: TurnPage) -> PageProposal:
         """See `Extractor.propose`: what was handed in for a page; any other page waits."""
+        if page.turns in self._proposals:
+            # A page of turns in several places is handed in place by place.
+            return self._proposals[page.turns]
         if self._page is None or page.turns != self._page.turns:
             self._open(page)
-            raise PageUnread
         if not self._is_ended:
             raise PageUnread
-        return self._checked(page)
+        self._is_ended = False
+        self._proposals[page.turns] = self._checked(page)
+        return self._proposals[page.turns]
 
     def _open(self, page: TurnPage) -> None:
         self._page = page

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from page_models import add
@@ -65,6 +66,18 @@ def test_an_agent_reads_saves_and_marks_page_by_page(orc: Orchestrator, clock: F
     assert done["replaced"] == [old]
     assert orc.get(old).status is MemoryStatus.SUPERSEDED
     assert tools.call("forget_everything", {})["error"]["code"] == "memory.conflict"  # type: ignore[index,call-overload]
+
+
+def test_turns_of_several_places_are_read_place_by_place(orc: Orchestrator) -> None:
+    said: dict[str, Any] = {"session_id": "s", "source_role": "Nora"}
+    orc.save_episode("I live in Berlin.", **said)
+    orc.save_episode("The release is on Monday.", **said, agent_id="pilot")
+    tools, done = ConsolidatorTools(orc, "s"), []
+    for words in ("live in Berlin", "release is on Monday"):
+        assert words in str(tools.call("get_episodes_for_consolidation"))
+        tools.call("save_facts_batch", {"facts": [add(f"Nora: {words}.", [1], words)]})
+        done.append(tools.call("mark_session_consolidated"))
+    assert [(each["consolidated"], len(each["facts"])) for each in done] == [(False, 0), (True, 2)]
 
 
 def test_the_configured_model_checks_what_an_agent_hands_in(tmp_path: Path) -> None:
