@@ -35,6 +35,28 @@ from memgraph.model.values import (
 )
 from memgraph.operations.handle import WritingHandle
 
+TypesFilter = Annotated[
+    Sequence[MemoryType],
+    WireFormat(list[MemoryType], "type"),
+    Field(description="Only memories of these types."),
+]
+KindsFilter = Annotated[
+    Sequence[KindFilter | str],
+    WireFormat(list[KindFilter], "kind"),
+    Field(description="Only memories of these kinds."),
+]
+StatusesFilter = Annotated[
+    Sequence[MemoryStatus],
+    # Over the wire, no statuses means active ones, so send all of them for no filter.
+    WireFormat(list[MemoryStatus], "status", lambda given: given or tuple(MemoryStatus)),
+    Field(description="Only memories with these statuses."),
+]
+TagsFilter = Annotated[
+    Sequence[str],
+    WireFormat(list[Name], "tag"),
+    Field(description="Only memories with all these tags."),
+]
+
 
 class Memories(WritingHandle[F], group="memories"):
     """Memories as a collection: ``orc.memories``."""
@@ -49,27 +71,10 @@ class Memories(WritingHandle[F], group="memories"):
     def list(
         self,
         *,
-        types: Annotated[
-            Sequence[MemoryType],
-            WireFormat(list[MemoryType], "type"),
-            Field(description="Only memories of these types."),
-        ] = (),
-        kinds: Annotated[
-            Sequence[KindFilter | str],
-            WireFormat(list[KindFilter], "kind"),
-            Field(description="Only memories of these kinds."),
-        ] = (),
-        statuses: Annotated[
-            Sequence[MemoryStatus],
-            # Over the wire, no statuses means active ones, so send all of them for no filter.
-            WireFormat(list[MemoryStatus], "status", lambda given: given or tuple(MemoryStatus)),
-            Field(description="Only memories with these statuses."),
-        ] = (MemoryStatus.ACTIVE,),
-        tags: Annotated[
-            Sequence[str],
-            WireFormat(list[Name], "tag"),
-            Field(description="Only memories with all these tags."),
-        ] = (),
+        types: TypesFilter = (),
+        kinds: KindsFilter = (),
+        statuses: StatusesFilter = (MemoryStatus.ACTIVE,),
+        tags: TagsFilter = (),
         session_id: Annotated[
             Name | None, Field(description="Only memories of this session.")
         ] = None,
