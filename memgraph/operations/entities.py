@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
@@ -13,6 +14,11 @@ from memgraph.model.operation import F, WireFormat, operation
 from memgraph.model.remote import EntityList, Limit
 from memgraph.model.values import MAX_NAME_CHARS, Name, Reason
 from memgraph.operations.handle import Handle
+
+if TYPE_CHECKING:
+    from memgraph.operations.life.profiles import EntityReader
+    from memgraph.service.open_orchestrator import OpenOrchestrator
+    from memgraph.store.snapshot import JournalledTransaction
 
 Named = Annotated[Name, WireFormat(name="name")]
 
@@ -83,8 +89,8 @@ class Entities(Handle[F], group="entities"):
         from memgraph.operations.life.entity_merge import merge
 
         because = self._because(reason)
-        with self._service.opened(self.name) as opened:
-            return merge(opened, self.viewer, into, other, reason=because, actor=self.actor)
+        with self._reading_names() as (_, transaction, reader):
+            return merge(transaction, reader, into, other, because)
 
     @operation(Permission.ADMIN, "POST /entities/remove-alias", body="AliasRemoval")
     def remove_alias(self, entity: Name, alias: Name, *, reason: Reason) -> EntityInfo:
@@ -105,10 +111,8 @@ class Entities(Handle[F], group="entities"):
         from memgraph.operations.life.entity_merge import remove_alias
 
         because = self._because(reason)
-        with self._service.opened(self.name) as opened:
-            return remove_alias(
-                opened, self.viewer, entity, alias, reason=because, actor=self.actor
-            )
+        with self._reading_names() as (opened, transaction, reader):
+            return remove_alias(opened, transaction, reader, entity, alias, because)
 
     @operation(Permission.ADMIN, "POST /entities/protect", body="Protect", id="protect_entity")
     def protect(self, name_or_id: Named, *, reason: Reason, protected: bool = True) -> EntityInfo:
@@ -122,15 +126,22 @@ class Entities(Handle[F], group="entities"):
             NotFound: no visible memory names it.
             Conflict: the name is ambiguous (``details["candidates"]``).
         """
-        from memgraph.operations.life.entity_merge import protect
+        from memgraph.store import entity_merges
+        from memgraph.store.snapshot import NewEntry
 
         because = self._because(reason)
-        with self._service.opened(self.name) as opened:
-            return protect(
-                opened,
-                self.viewer,
-                name_or_id,
-                protected=protected,
-                reason=because,
-                actor=self.actor,
-            )
+        with self._reading_names() as (_, transaction, reader):
+            entity = reader.only(name_or_id)
+            entity_merges.protect(transaction, entity.row.pk, protected=protected)
+            details = {"protected": protected, "reason": because}
+            transaction.record([NewEntry("protect_entity", entity.row.entity_id, details)])
+            return entity.info
+
+    @contextmanager
+    def _reading_names(
+        self,
+    ) -> Iterator[tuple[OpenOrchestrator, JournalledTransaction, EntityReader]]:
+        from memgraph.operations.life.profiles import EntityReader
+
+        with self._write() as (opened, transaction):
+            yield opened, transaction, EntityReader(transaction, self.viewer, opened.naming)

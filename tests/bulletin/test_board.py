@@ -142,12 +142,6 @@ def test_the_number_of_kept_views_is_bounded(
     assert len(made) == MAX_VIEWS + 2
 
 
-def test_a_healthy_bulletin_carries_no_warning(database: SqliteDatabase, filling: Filling) -> None:
-    board = board_of(database)
-    issued = board.bulletin_or_fallback()
-    assert (issued.bulletin, issued.warning, issued.cause) == (board.current(), None, None)
-
-
 def test_a_damaged_database_leaves_the_last_good_one(
     database: SqliteDatabase, filling: Filling, sink: MemorySink
 ) -> None:

@@ -483,15 +483,6 @@ def _texts_stored(texts: list[str]) -> Iterator[tuple[Database, set[str]]]:
         yield database, set(ids)
 
 
-def test_a_viewer_of_nothing_gets_empty_sections(database: Database) -> None:
-    filling = Filling(database)
-    one, other = filling.memory(confidence=0.1), filling.memory(type="Goal")
-    filling.edge(one, other, "Contradicts")
-    filling.flush()
-    nothing = Viewer(scopes=frozenset({Scope.PROJECT}))
-    assert not any(made(database, nothing).sections.values())
-
-
 def test_views_and_limits_are_told_apart() -> None:
     viewers_ = [
         DEFAULT_VIEWER,

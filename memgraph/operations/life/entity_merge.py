@@ -1,4 +1,4 @@
-"""Merge entities, take their aliases away, and protect them from decay."""
+"""Merge entities, and take their aliases away."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from memgraph.model.entities import EntityInfo
 from memgraph.model.enums import EntityType
 from memgraph.operations.life.profiles import EntityReader, one_word_names
 from memgraph.operations.write.entity_links import merge_entry, summary
-from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import entities, entity_merges, entity_records
 from memgraph.store.entities import EntityName
@@ -19,25 +18,21 @@ from memgraph.text.names import canonical
 
 
 def merge(
-    opened: OpenOrchestrator, viewer: Viewer, into: str, other: str, *, reason: str, actor: str
+    transaction: JournalledTransaction, reader: EntityReader, into: str, other: str, reason: str
 ) -> EntityInfo:
     """Move every name and link of ``other`` to ``into``; return the merged entity.
 
     Raises:
-        NotFound: no visible memory names one of them.
-        Conflict: a name is ambiguous (``details["candidates"]``), both are the same entity, or
-            ``other`` was merged before (``details["entity_id"]``).
+        NotFound, Conflict: see ``Entities.merge``.
     """
-    with opened.transaction(actor) as transaction:
-        reader = EntityReader(transaction, viewer, opened.naming)
-        target, merged = reader.only(into), reader.only(other)
-        if target.row.pk == merged.row.pk:
-            message = "both names already mean the same entity"
-            raise Conflict(message, entity_id=target.row.entity_id)
-        _require_unmerged(transaction, merged.row, other)
-        moved = entity_merges.merge(transaction, target.row.pk, merged.row.pk)
-        transaction.record([merge_entry(target.row, merged.row, moved, reason)])
-        return reader.only(target.row.entity_id).info
+    target, merged = reader.only(into), reader.only(other)
+    if target.row.pk == merged.row.pk:
+        message = "both names already mean the same entity"
+        raise Conflict(message, entity_id=target.row.entity_id)
+    _require_unmerged(transaction, merged.row, other)
+    moved = entity_merges.merge(transaction, target.row.pk, merged.row.pk)
+    transaction.record([merge_entry(target.row, merged.row, moved, reason)])
+    return reader.only(target.row.entity_id).info
 
 
 def _require_unmerged(transaction: Transaction, row: EntityRecord, name_or_id: str) -> None:
@@ -49,66 +44,45 @@ def _require_unmerged(transaction: Transaction, row: EntityRecord, name_or_id: s
         raise Conflict(message, entity_id=row.entity_id)
 
 
-def protect(
-    opened: OpenOrchestrator, viewer: Viewer, name: str, *, protected: bool, reason: str, actor: str
-) -> EntityInfo:
-    """Protect the facts about an entity from decay, or stop protecting them.
-
-    Raises:
-        NotFound: no visible memory names it.
-        Conflict: the name is ambiguous.
-    """
-    with opened.transaction(actor) as transaction:
-        entity = EntityReader(transaction, viewer, opened.naming).only(name)
-        entity_merges.protect(transaction, entity.row.pk, protected=protected)
-        details = {"protected": protected, "reason": reason}
-        transaction.record([NewEntry("protect_entity", entity.row.entity_id, details)])
-        return entity.info
-
-
 def remove_alias(
-    opened: OpenOrchestrator, viewer: Viewer, name: str, alias: str, *, reason: str, actor: str
+    opened: OpenOrchestrator,
+    transaction: JournalledTransaction,
+    reader: EntityReader,
+    name: str,
+    alias: str,
+    reason: str,
 ) -> EntityInfo:
     """Take an alias from an entity; return the entity.
 
-    An alias that was an entity of its own before a merge is one again. A first or last name becomes
-    an entity of its own.
-
     Raises:
-        NotFound: no visible entity has this name or id, or it does not have this alias.
-        Conflict: the name is ambiguous; or the alias is the entity's main name, or comes from the
-            settings.
+        NotFound, Conflict: see ``Entities.remove_alias``.
     """
-    key = canonical(alias)
-    with opened.transaction(actor) as transaction:
-        reader = EntityReader(transaction, viewer, opened.naming)
-        entity = reader.only(name)
-        row = entity.row
-        # Checked first, so that hidden names are not disclosed.
-        if key not in entity.keys:
-            shown = entity.shown
-            raise NotFound(f"{shown!r} has no name {alias[:80]!r}", name=alias[:80])
-        if opened.naming.nicknames.pairs_of([key]):
-            raise Conflict(f"{alias!r} is set in memory.entities.nicknames", name=key)
-        merged = entity_records.merged_names(transaction, row.entity_id)
-        aliases = entity_records.aliases(transaction, [row.pk, *(other.pk for other in merged)])
-        apart = [other for other in merged if other.name_key == key]
-        if key == row.name_key:
-            raise Conflict(f"{alias!r} is the main name of this entity", name=key)
-        if not apart and (written := dict(one_word_names(row)).get(key)):
-            apart = _of_its_own(opened, transaction, row, key, written)
-        links = _take_away(transaction, row, key, apart, aliases)
-        details = {
-            "from": summary(row),
-            "alias": key,
-            "new": summary(apart[0]) if apart else None,
-            "links": links,
-            "reason": reason,
-        }
-        transaction.record([NewEntry("remove_alias", row.entity_id, details)])
-        left = reader.found(row)
-        # Only hidden memories may name it now, so its other names are not disclosed.
-        return entity.info.model_copy(update={"mention_count": 0}) if left is None else left.info
+    key, entity = canonical(alias), reader.only(name)
+    row = entity.row
+    # Checked first, so that hidden names are not disclosed.
+    if key not in entity.keys:
+        raise NotFound(f"{entity.shown!r} has no name {alias[:80]!r}", name=alias[:80])
+    if opened.naming.nicknames.pairs_of([key]):
+        raise Conflict(f"{alias!r} is set in memory.entities.nicknames", name=key)
+    merged = entity_records.merged_names(transaction, row.entity_id)
+    aliases = entity_records.aliases(transaction, [row.pk, *(other.pk for other in merged)])
+    apart = [other for other in merged if other.name_key == key]
+    if key == row.name_key:
+        raise Conflict(f"{alias!r} is the main name of this entity", name=key)
+    if not apart and (written := dict(one_word_names(row)).get(key)):
+        apart = _of_its_own(opened, transaction, row, key, written)
+    links = _take_away(transaction, row, key, apart, aliases)
+    details = {
+        "from": summary(row),
+        "alias": key,
+        "new": summary(apart[0]) if apart else None,
+        "links": links,
+        "reason": reason,
+    }
+    transaction.record([NewEntry("remove_alias", row.entity_id, details)])
+    left = reader.found(row)
+    # Only hidden memories may name it now, so its other names are not disclosed.
+    return entity.info.model_copy(update={"mention_count": 0}) if left is None else left.info
 
 
 def _of_its_own(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import shutil
 import socket
 import subprocess
@@ -17,14 +16,15 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import numpy as np
-from turn_workers import CONVERSATION, ORC, SETTINGS, start
 
 from memgraph import MemoryHooks, MemoryKind, MemoryService
 from memgraph.model.turns import TurnContext
 from memgraph.model.values import Memory
 from memgraph.service.memory_service import FEWEST_TURNS
 
-ROUNDS = 4
+ORC = "orc-1"
+CONVERSATION = "channel-1"
+SETTINGS = {"memory.storage.synchronous": "NORMAL", "memory.embedding.provider": "none"}
 PATIENCE_S = 60.0
 DEADLINE_MS = 250
 LONG_MS = 30_000
@@ -69,38 +69,6 @@ def logged(service: MemoryService, event: str) -> list[dict[str, str]]:
     path = service.paths(ORC).log_file
     lines = path.read_text().splitlines() if path.exists() else []
     return [each for line in lines if (each := json.loads(line))["event"] == event]
-
-
-def test_a_killed_process_loses_no_acknowledged_message(tmp_path: Path) -> None:
-    root, told = tmp_path / "root", tmp_path / "told"
-    chance = random.Random(7)
-    with serving(root):
-        pass
-    acknowledged: dict[int, str] = {}
-    for _ in range(ROUNDS):
-        first = max(acknowledged, default=-1) + 1
-        process = start(root, told, first)
-        until = time.monotonic() + PATIENCE_S
-        while time.monotonic() < until and not (
-            told.exists() and f"\n{first + 3} " in told.read_text()
-        ):
-            if first == 0 and told.exists() and told.read_text().count("\n") > 3:
-                break
-            time.sleep(0.01)
-        time.sleep(chance.uniform(0.0, 0.2))
-        process.kill()
-        whole = told.read_text().rpartition("\n")[0].splitlines()
-        acknowledged = {int(n): memory_id for n, memory_id in map(str.split, whole)}
-    assert len(acknowledged) > 3 * ROUNDS
-    with serving(root) as service:
-        found = episodes(service)
-        by_id = {each.memory_id: each for each in found}
-        for number, memory_id in acknowledged.items():
-            assert by_id[memory_id].content == f"Message {number} of them all."
-        numbers = [int(each.content.split()[1]) for each in found]
-        # In order and each once; what was stored and not told was handed over again.
-        assert numbers == sorted(set(numbers))
-        assert service.orchestrator(ORC).verify().ok
 
 
 HOLD = """
@@ -265,22 +233,3 @@ def test_those_who_wait_for_a_model_elsewhere_do_not_wait_for_one_another(tmp_pa
         turns = list(pool.map(in_time, hooks))
         assert all(each.context is not None for each in turns)
         assert [each.close() for each in hooks] == [0] * at_once
-
-
-def test_each_conversation_keeps_its_order(tmp_path: Path) -> None:
-    threads = 8
-    with serving(tmp_path) as service, MemoryHooks(service, ORC, deadline_ms=LONG_MS) as hooks:
-
-        def talk(channel: int) -> None:
-            for number in range(10):
-                hooks.on_message(f"{number}", conversation_id=f"c-{channel}")
-
-        running = [threading.Thread(target=talk, args=(n,)) for n in range(threads)]
-        for each in running:
-            each.start()
-        for each in running:
-            each.join(PATIENCE_S)
-        found = episodes(service)
-        for channel in range(threads):
-            mine = [each.content for each in found if each.session_id == f"c-{channel}"]
-            assert mine == [str(number) for number in range(10)]
