@@ -8,7 +8,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,14 @@ class ServerProcess:
         """The lines of the server's log so far."""
         file = self.root / "logs" / "server.log"
         return [json.loads(line) for line in file.read_text(encoding="ascii").splitlines()]
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that another process does; on a busy machine it takes its time."""
+    over = time.monotonic() + 4 * PATIENCE_S
+    while not condition():
+        assert time.monotonic() < over, "it never came about"
+        time.sleep(0.05)
 
 
 @contextmanager

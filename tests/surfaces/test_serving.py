@@ -8,8 +8,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +16,7 @@ import anyio
 import httpx
 import pytest
 from anyio.to_thread import run_sync
-from server_processes import PATIENCE_S, ServerProcess, nobody_writes, server_process
+from server_processes import PATIENCE_S, ServerProcess, nobody_writes, server_process, until
 from serving_worlds import EVERYTHING
 
 from memgraph import MemoryService
@@ -51,14 +49,6 @@ def root(tmp_path: Path) -> Path:
     with MemoryService(made, environ={}, background=False) as service:
         service.create("orc-1")
     return made
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for something that another process does."""
-    over = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < over, "it never came about"
-        threading.Event().wait(0.05)
 
 
 def drains(server: ServerProcess) -> bool:

@@ -8,12 +8,11 @@ import signal
 import socket
 import sys
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from server_processes import PATIENCE_S, ServerProcess, server_process
+from server_processes import ServerProcess, server_process, until
 
 from memgraph import MemoryService
 from memgraph.clock import SystemClock
@@ -22,14 +21,6 @@ from memgraph.surfaces.processes import ServerProcesses
 
 MEMORIES = "/v1/orchestrators/orc-1/memories"
 WRITERS, WRITES = 4, 10
-
-
-def until(condition: Callable[[], bool]) -> None:
-    # A process that starts on a busy machine takes its time.
-    over = time.monotonic() + 4 * PATIENCE_S
-    while not condition():
-        assert time.monotonic() < over, "it never came about"
-        time.sleep(0.05)
 
 
 def serving(server: ServerProcess) -> dict[int, bool]:

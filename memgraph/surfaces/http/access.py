@@ -100,35 +100,25 @@ SHARE: Final = 4
 RETRY_S: Final = 5
 
 
-class SlowRequestLimit:
-    """Limits the number of slow requests that run at the same time. Thread-safe.
+def slow_places(threads: int) -> threading.BoundedSemaphore:
+    """Return the places for slow requests of a server with some threads for all requests."""
+    return threading.BoundedSemaphore(max(1, threads // SHARE))
 
-    Args:
-        threads: the number of threads that the server has for all requests.
+
+@contextmanager
+def slow_request(request: Request) -> Iterator[None]:
+    """Count a request as a slow one for the duration of the block; never wait.
+
+    Raises:
+        ServerBusy: the server works on as many slow requests as it may.
     """
-
-    def __init__(self, threads: int) -> None:
-        self._free = threading.BoundedSemaphore(max(1, threads // SHARE))
-
-    @contextmanager
-    def one(self) -> Iterator[None]:
-        """Count one slow request for the duration of the block; never wait.
-
-        Raises:
-            ServerBusy: the limit is reached.
-        """
-        if not self._free.acquire(blocking=False):
-            raise ServerBusy(
-                "other jobs, audits, copies or questions to a model are running",
-                retry_after_s=RETRY_S,
-            )
-        try:
-            yield
-        finally:
-            self._free.release()
-
-
-def lengthy_of(request: Request) -> SlowRequestLimit:
-    """Return the server's limit of slow requests."""
-    result: SlowRequestLimit = request.app.state.lengthy
-    return result
+    places: threading.BoundedSemaphore = request.app.state.slow_places
+    if not places.acquire(blocking=False):
+        raise ServerBusy(
+            "other jobs, audits, copies or questions to a model are running",
+            retry_after_s=RETRY_S,
+        )
+    try:
+        yield
+    finally:
+        places.release()

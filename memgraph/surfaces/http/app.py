@@ -18,7 +18,7 @@ from memgraph.service.access.gate import Gate
 from memgraph.service.readiness import Readiness
 from memgraph.surfaces.asgi import ASGIApp, HostCheck, Pages
 from memgraph.surfaces.http import limits
-from memgraph.surfaces.http.access import SlowRequestLimit
+from memgraph.surfaces.http.access import slow_places
 from memgraph.surfaces.http.document import document
 from memgraph.surfaces.http.envelope import Envelope
 from memgraph.surfaces.http.operations import router_of
@@ -74,7 +74,7 @@ def create_app(gate: Gate, *, pages: Pages | None = None) -> FastAPI:
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)
     settings = gate.service.settings().memory
-    app.state.lengthy = SlowRequestLimit(limits.THREADS)
+    app.state.slow_places = slow_places(limits.THREADS)
     # Starlette makes the middleware that was added last the outermost.
     app.add_middleware(
         limits.RequestLimits,

@@ -14,7 +14,7 @@ from memgraph.model.operation import Operation, Parameter, operations_of
 from memgraph.model.values import Value
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.surfaces.http import examples
-from memgraph.surfaces.http.access import entering, lengthy_of, undivided, untimed
+from memgraph.surfaces.http.access import entering, slow_request, undivided, untimed
 from memgraph.surfaces.http.document import NOT_MODIFIED
 from memgraph.surfaces.http.envelope import JSON, answered, tagged
 
@@ -58,7 +58,7 @@ def _endpoint(declared: Operation) -> Callable[..., Response]:
     def endpoint(request: Request, orc: Orchestrator, **arguments_sent: Any) -> Response:
         arguments = _arguments(declared, names, arguments_sent.pop("body", None))
         arguments |= {names[name]: value for name, value in arguments_sent.items()}
-        with lengthy_of(request).one() if declared.slow else nullcontext():
+        with slow_request(request) if declared.slow else nullcontext():
             result = declared.method_of(orc)(**arguments)
             if declared.wire is not None:
                 result = declared.wire.of(result, limit=arguments.get("limit"))

@@ -9,9 +9,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from fastapi import Request, Response
-from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from memgraph import errors
@@ -123,28 +121,22 @@ def problem(error: errors.MemgraphError, status: int | None = None) -> Response:
     return Response(problem_body(error, status), status, error_headers(error), media_type=PROBLEM)
 
 
-async def on_memgraph_error(request: Request, error: Exception) -> Response:
-    """Handle the errors that the library defines."""
-    if not isinstance(error, errors.MemgraphError):
-        raise error
+async def on_memgraph_error(request: Request, error: Any) -> Response:
+    """Handle a ``MemgraphError``."""
     gate: Gate = request.app.state.gate
     await settle(gate, request.scope, error)
     return problem(sanitized_error(error, gate.service.root))
 
 
-async def on_invalid(request: Request, error: Exception) -> Response:
-    """Handle requests with invalid parameters or bodies; the response does not repeat them."""
-    if not isinstance(error, RequestValidationError):
-        raise error
+async def on_invalid(request: Request, error: Any) -> Response:
+    """Handle a ``RequestValidationError``; the response does not repeat invalid values."""
     return problem(
         invalid([_invalid_field(request, item) for item in error.errors()[:MOST_PROBLEMS]])
     )
 
 
-async def on_http_error(request: Request, error: Exception) -> Response:
-    """Handle the framework's own errors, such as an unknown route or method."""
-    if not isinstance(error, HTTPException):
-        raise error
+async def on_http_error(request: Request, error: Any) -> Response:
+    """Handle an ``HTTPException`` of the framework, such as for an unknown route or method."""
     text = _MESSAGES.get(error.status_code, HTTPStatus(error.status_code).phrase)
     answer = problem(errors.RequestRefused(text), error.status_code)
     answer.headers.update(error.headers or {})

@@ -26,7 +26,7 @@ from memgraph.operations.orchestrator import Orchestrator
 from memgraph.surfaces.http.access import (
     Writer,
     gate_of,
-    lengthy_of,
+    slow_request,
     undivided,
     untimed,
 )
@@ -125,7 +125,7 @@ def _download(
     request: Request, write: Callable[[Path], object], *, name: str, media_type: str
 ) -> TemporaryFileResponse:
     def made(target: Path) -> None:
-        with lengthy_of(request).one():
+        with slow_request(request):
             write(target)
 
     copy = gate_of(request).service.copies.copied(made)
