@@ -101,6 +101,7 @@ def test_a_node_of_a_tree_is_one_line_in_a_pipe(cli: CommandLine) -> None:
     memory = cli.remember("The fee is 20 EUR.", "--conversation-id", said_in)
     for told in (cli("trace", "orc-1", memory).out, cli("grounds", "orc-1", memory).out):
         assert any(f"from conversation {said_in}" in line for line in told.splitlines())
+    assert cli("subgraph", "orc-1", "fact_none").out == "missing  fact_none\n"
 
 
 def test_a_receipt_is_shown_in_words_with_how_its_memories_begin(cli: CommandLine) -> None:

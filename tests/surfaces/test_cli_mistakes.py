@@ -51,6 +51,7 @@ MISTAKES = [
     (["backup", "orc-1", "{notes}"], 1, "--force"),
     (["key", "create", "a", *KEY, "-o", "{notes}"], 1, "name a new file"),
     (["key", "create", "a", *KEY, "--expires", "soon"], 2, "90d, 12h, 30m"),
+    (["key", "create", "a", *KEY, "--expires", "2020-01-01"], 2, "--expires: the time is in the"),
     (["erase", "orc-1", "--reason", "x"], 2, "exactly one of: --memory-id, --entity, --text,"),
     (["export", "orc-1", "-"], 2, "name a file"),
     (["backup", "orc-1", "-"], 2, "name a file"),

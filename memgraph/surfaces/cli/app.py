@@ -239,23 +239,28 @@ def _message(invocation: Invocation, error: MemgraphError) -> str:
 
 def _in_options(error: InvalidInput, command: str) -> str:
     """Return the message of an error, with fields named as the options of the command."""
-    problems, fields = error.details.get("problems", ()), error.details.get("fields", ())
-    if not problems and not fields:
-        return error.message
     first, *rest = command.split()
     found = load_command(first)
     for name in rest:
-        found = found.commands[name] if isinstance(found, TyperGroup) else found
-    typed = {param.name: (max(param.opts, key=len), param.metavar) for param in found.params}
-    if fields:
-        options = ", ".join(typed.get(name, (name,))[0] for name in fields)
-        return error.message.replace(", ".join(fields), options)
+        found = found.commands.get(name, found) if isinstance(found, TyperGroup) else found
+    typed = {param.name: param for param in found.params}
+
+    def shown(name: str) -> str:
+        param = typed.get(name)
+        option = name if param is None else max(param.opts, key=len)
+        return str(option if param is None or option[0] == "-" else param.metavar or option)
+
+    field, fields = error.details.get("field", ""), error.details.get("fields", ())
     messages = []
-    for item in problems[:5]:
-        option, metavar = typed.get(item["field"], (item["field"], None))
-        shown = option if option.startswith("-") else metavar or option
+    for item in error.details.get("problems", ())[:5]:
         problem = _PROBLEMS.get(item["problem"], item["problem"])
-        messages.append(problem if item["field"] == "(all)" else f"{shown}: {problem}")
+        messages.append(
+            problem if item["field"] == "(all)" else f"{shown(item['field'])}: {problem}"
+        )
+    if not messages:
+        begins = field and error.message.startswith(f"{field}: ")
+        message = f"{shown(field)}{error.message[len(field) :]}" if begins else error.message
+        messages.append(message.replace(", ".join(fields), ", ".join(map(shown, fields))))
     return "; ".join(messages)
 
 

@@ -136,7 +136,9 @@ def show_detail(screen: Screen, result: Any, known: Known, indent: int = 0) -> N
         if item not in _NOTHING
     }
     only = next(iter(shown.values()), ())
-    if len(shown) < 2 and not title and isinstance(only, tuple | list):
+    # A page of a list; other values say which of their lists it is.
+    is_page = type(result).__name__ not in FIELDS and isinstance(only, tuple | list)
+    if len(shown) < 2 and not title and is_page:
         show_rows(screen, only, known, indent)
         shown = {}
     flat = {name: item for name, item in shown.items() if _is_flat(item, known)}

@@ -9,6 +9,7 @@ import typer
 
 from memgraph.surfaces.cli.builder import OrchestratorName
 from memgraph.surfaces.cli.invocation import CommandResult, invocation, value
+from memgraph.surfaces.cli.render import show_result
 from memgraph.surfaces.cli.screen import note
 
 
@@ -47,7 +48,7 @@ def restore(
             url=chosen.storage.url,
         )
 
-    return CommandResult(done.model_dump(mode="json"))
+    return CommandResult(done.model_dump(mode="json"), lambda screen: show_result(screen, done))
 
 
 def migrate_store(
@@ -76,4 +77,4 @@ def migrate_store(
 
     if done.left is not None and done.source and not call.as_json:
         note("erasures do not cover the old schema: drop it when you no longer need it")
-    return CommandResult(done.model_dump(mode="json"))
+    return CommandResult(done.model_dump(mode="json"), lambda screen: show_result(screen, done))

@@ -16,6 +16,7 @@ from memgraph.paths import orchestrator_names, runtime_root
 from memgraph.rules.access import moment_ms, span_ms
 from memgraph.surfaces.cli.builder import make_group
 from memgraph.surfaces.cli.invocation import CommandResult, Invocation, choice, invocation, value
+from memgraph.surfaces.cli.render import fields_of, show_result
 from memgraph.surfaces.cli.screen import note
 
 if TYPE_CHECKING:
@@ -44,18 +45,26 @@ Output = Annotated[
 def create(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Its purpose.", show_default=False)],
-    orchestrator: Annotated[
+    orchestrators: Annotated[
         list[str],
-        value("ORC", "An orchestrator that it opens; repeatable. '*': all, including new ones."),
+        value(
+            "ORC",
+            "An orchestrator that it opens; repeatable. '*': all, including new ones.",
+            "--orchestrator",
+        ),
     ],
-    permission: Annotated[
+    permissions: Annotated[
         list[Permission],
-        choice(Permission, text="What it may do; repeatable. Permissions do not imply others."),
+        choice(
+            Permission,
+            "--permission",
+            text="What it may do; repeatable. Permissions do not imply others.",
+        ),
     ],
-    agent: Annotated[
-        str | None, value("ID", "Only this agent's memories and those of no agent.")
+    agent_id: Annotated[
+        str | None, value("ID", "Only this agent's memories and those of no agent.", "--agent")
     ] = None,
-    expires: Expires = None,
+    expires_at: Expires = None,
     output: Output = None,
 ) -> CommandResult:
     """Create a key and print its secret once, because only its digest is stored.
@@ -66,30 +75,34 @@ def create(
     call = invocation(context)
     grants = {
         "name": name,
-        "orchestrators": orchestrator,
-        "permissions": permission,
+        "orchestrators": orchestrators,
+        "permissions": permissions,
         "project_ids": call.project,
         "session_ids": call.session,
-        "agent_id": agent,
-        "expires_at": _moment(expires),
+        "agent_id": agent_id,
+        "expires_at": _moment(expires_at),
     }
     if call.clearance is not None:
         grants["clearance"] = call.clearance
     result = _with_secret(lambda: _keys(call).create(grants), output)
     existing = {ANY, *orchestrator_names(runtime_root(call.root))}
-    for missing in (name for name in orchestrator if name not in existing and not call.as_json):
+    for missing in (name for name in orchestrators if name not in existing and not call.as_json):
         note(f"there is no orchestrator {missing} yet; the key will open it once it is created")
     return result
 
 
 def list_keys(context: typer.Context) -> CommandResult:
     """List the keys, including revoked and expired ones, oldest first."""
-    return CommandResult({"keys": [_fields(key) for key in _keys(invocation(context)).listed()]})
+    keys = _keys(invocation(context)).listed()
+    shown = [_shown(key) for key in keys]
+    return CommandResult(
+        {"keys": [_fields(key) for key in keys]}, lambda screen: show_result(screen, shown)
+    )
 
 
 def revoke(context: typer.Context, key_id: KeyId) -> CommandResult:
     """Revoke a key immediately, also in running servers."""
-    return CommandResult(_fields(_keys(invocation(context)).revoke(key_id)))
+    return _ended(_keys(invocation(context)).revoke(key_id))
 
 
 def forget(context: typer.Context, key_id: KeyId) -> CommandResult:
@@ -97,7 +110,7 @@ def forget(context: typer.Context, key_id: KeyId) -> CommandResult:
 
     The journals keep its id, but its grants are no longer recorded anywhere.
     """
-    return CommandResult(_fields(_keys(invocation(context)).forget(key_id)))
+    return _ended(_keys(invocation(context)).forget(key_id))
 
 
 def rotate(
@@ -106,7 +119,7 @@ def rotate(
     overlap: Annotated[
         str | None, value("SPAN", "How long the old secret stays valid: 1d, 12h, 30m. [0]")
     ] = None,
-    expires: Expires = None,
+    expires_at: Expires = None,
     output: Output = None,
 ) -> CommandResult:
     """Create a key with the same grants and a new secret, and end the old key.
@@ -115,9 +128,9 @@ def rotate(
     """
     keys = _keys(invocation(context))
     overlap_ms = 0 if overlap is None else span_ms(overlap)
-    expires_at = _moment(expires)
+    expires_ms = _moment(expires_at)
     return _with_secret(
-        lambda: keys.rotate(key_id, overlap_ms=overlap_ms, expires_at=expires_at), output
+        lambda: keys.rotate(key_id, overlap_ms=overlap_ms, expires_at=expires_ms), output
     )
 
 
@@ -183,6 +196,16 @@ def _fields(key: ApiKey) -> dict[str, Any]:
     state = key.state(SystemClock().now_ms())
     first = {"key_id": key.key_id, "name": key.name, "state": state}
     return first | fields | {"permissions": sorted(key.permissions)}
+
+
+def _shown(key: ApiKey) -> dict[str, Any]:
+    """Return the fields of a key with its times as people read them."""
+    times = {name: text for name, text in fields_of(key).items() if name.endswith("_at")}
+    return _fields(key) | times
+
+
+def _ended(key: ApiKey) -> CommandResult:
+    return CommandResult(_fields(key), lambda screen: show_result(screen, _shown(key)))
 
 
 key = make_group(
