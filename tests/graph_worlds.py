@@ -85,6 +85,40 @@ class World:
         return [one for one in hidden if one in told or self.memories[one]["content"] in told]
 
 
+def upwards(world: World, *edge_types: str) -> set[tuple[str, str]]:
+    """The ends of edges; an Updates edge of a weight below 1 is a mark, and replaces nothing."""
+    return {
+        (e["from"], e["to"])
+        for e in world.edges
+        if e["type"] in edge_types and (e["type"] != "Updates" or e["weight"] == 1.0)
+    }
+
+
+def stands_on(world: World) -> set[tuple[str, str]]:
+    """Pairs of a memory and its evidence."""
+    return upwards(world, "CausedBy", "PartOf") | world.derivations
+
+
+def successors(world: World, ground: str) -> set[str]:
+    """What took the place of a memory: it replaced it, or won a contradiction with it."""
+    lost = {e["from"] for e in world.edges if e["to"] == ground and e["resolved_at"] is not None}
+    return lost | {one for one, old in upwards(world, "Updates") if old == ground}
+
+
+def reached(pairs: set[tuple[str, str]], starts: set[str], within: set[str]) -> dict[str, int]:
+    """Distances from ``starts`` along pairs, through memories of ``within`` alone."""
+    found = dict.fromkeys(starts, 0)
+    frontier = starts
+    while frontier:
+        frontier = {to for one, to in pairs if one in frontier and to in within and to not in found}
+        found |= dict.fromkeys(frontier, max(found.values()) + 1)
+    return {one: distance for one, distance in found.items() if one not in starts}
+
+
+def reverse(pairs: set[tuple[str, str]]) -> set[tuple[str, str]]:
+    return {(to, one) for one, to in pairs}
+
+
 def _allowed(viewer: Viewer, row: dict[str, Any]) -> bool:
     facts = ScopeFacts(row["scope"], row["scope_id"], row["sensitivity"], row["agent_id"])
     return visible(viewer, facts).allowed

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
-from filling import NOW, Filling, fresh_database
-from graph_worlds import World, plans, reading, stored, viewers
+from filling import NOW, Filling
+from graph_worlds import (
+    World,
+    plans,
+    reached,
+    reading,
+    reverse,
+    stands_on,
+    stored,
+    viewers,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,12 +50,6 @@ receipts = st.lists(
     ),
     max_size=6,
 )
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    with fresh_database(tmp_path) as opened:
-        yield opened
 
 
 def hand_out(
@@ -149,29 +150,6 @@ class Handed:
         return sorted(open_ones, key=lambda one: (self.at[one], one), reverse=True)
 
 
-def below(world: World, start: str, within: set[str]) -> dict[str, int]:
-    """What stands on ``start``, step by step, through memories of ``within`` alone."""
-    return _reached({(to, one) for one, to in stands_on(world)}, {start}, within)
-
-
-def behind(world: World, starts: set[str], within: set[str]) -> dict[str, int]:
-    return _reached(stands_on(world), starts, within)
-
-
-def stands_on(world: World) -> set[tuple[str, str]]:
-    edges = {(e["from"], e["to"]) for e in world.edges if e["type"] in ("CausedBy", "PartOf")}
-    return edges | world.derivations
-
-
-def _reached(pairs: set[tuple[str, str]], starts: set[str], within: set[str]) -> dict[str, int]:
-    found = dict.fromkeys(starts, 0)
-    frontier = starts
-    while frontier:
-        frontier = {to for one, to in pairs if one in frontier and to in within and to not in found}
-        found |= dict.fromkeys(frontier, max(found.values()) + 1)
-    return {one: distance for one, distance in found.items() if one not in starts}
-
-
 @settings(max_examples=25)
 @given(plans, receipts, viewers)
 def test_impact_is_what_the_stored_rows_say_and_nothing_hidden_is_told(
@@ -186,7 +164,7 @@ def test_impact_is_what_the_stored_rows_say_and_nothing_hidden_is_told(
                 impact(database, start, viewer=viewer)
             return
         found = impact(database, start, viewer=viewer)
-        stands = below(world, start, seen)
+        stands = reached(reverse(stands_on(world)), {start}, seen)
         assert {each.memory_id: each.distance for each in found.derived} == stands
         asked = {start, *stands}
         expected = [one for one in handed.seen(seen, viewer) if asked & set(handed.named[one])]
@@ -224,7 +202,7 @@ def test_the_grounds_of_a_run_are_what_it_was_given_and_what_that_stands_on(
         given_ids = {one for receipt in expected for one in handed.named[receipt]}
         assert set(found.given) == given_ids
         distances = {each.memory_id: each.distance for each in found.links}
-        assert distances == behind(world, given_ids, seen)
+        assert distances == reached(stands_on(world), given_ids, seen)
         ended = {one for one, row in world.memories.items() if row["status"] != "active"}
         assert set(found.refuted) == ended & (given_ids | distances.keys())
         assert set(found.memory_by_id) == given_ids | distances.keys()
@@ -248,8 +226,8 @@ def test_a_memory_had_before_it_what_its_run_was_given_until_then(database: Data
     found = grounds(database, memory_id=made)
     assert [each.receipt_id for each in found.hand_outs] == ["rcl_1"]
     assert (found.given, [each.memory_id for each in found.links]) == ((known,), [ground])
-    reached = impact(database, known)
-    assert [(each.name, each.left) for each in reached.runs] == [("run-1", (made,))]
+    found_runs = impact(database, known).runs
+    assert [(each.name, each.left) for each in found_runs] == [("run-1", (made,))]
     reached_later = {each.name: each.left for each in impact(database, later).runs}
     assert reached_later == {"run-1": (made,), "run-2": ()}
 

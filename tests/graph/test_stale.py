@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from filling import NOW, Filling, fresh_database
-from graph_worlds import World, plans, reading, stored, viewers
+from filling import NOW, Filling
+from graph_worlds import (
+    World,
+    plans,
+    reached,
+    reading,
+    reverse,
+    stands_on,
+    stored,
+    successors,
+    viewers,
+)
 from hypothesis import given, settings
 
 from memgraph.graph import stale
@@ -20,35 +28,20 @@ from memgraph.store.engine import Database
 from memgraph.store.visibility import View
 
 list_stale = reading(stale.list_stale)
-BASIS = ("CausedBy", "PartOf")
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    with fresh_database(tmp_path) as opened:
-        yield opened
 
 
 def fallen(world: World, viewer: Viewer) -> dict[str, set[str]]:
     """By each visible, active memory the grounds that fell under it, as the rows say."""
     seen = world.seen(viewer)
-    stands = {(e["from"], e["to"]) for e in world.edges if e["type"] in BASIS}
-    stands = {pair for pair in stands | world.derivations if seen.issuperset(pair)}
+    stands = {pair for pair in stands_on(world) if seen.issuperset(pair)}
     ended = {one for one in seen if world.memories[one]["status"] != "active"}
     found: dict[str, set[str]] = {}
     for ground in ended:
-        reached = {ground}
-        for _ in range(MAX_HOPS):
-            above = {one for one, below in stands if below in reached}
-            reached |= above - _successors(world, ground)
-        for one in reached - ended:
+        beside = seen - successors(world, ground)
+        above = reached(reverse(stands), {ground}, beside)
+        for one in {one for one, hops in above.items() if hops <= MAX_HOPS} - ended:
             found.setdefault(one, set()).add(ground)
     return found
-
-
-def _successors(world: World, ground: str) -> set[str]:
-    lost = {e["from"] for e in world.edges if e["to"] == ground and e["resolved_at"] is not None}
-    return lost | {e["from"] for e in world.edges if (e["to"], e["type"]) == (ground, "Updates")}
 
 
 @settings(max_examples=30)

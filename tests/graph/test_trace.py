@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
-from filling import NOW, Filling, fresh_database
-from graph_worlds import World, plans, reading, stored, viewers
+from filling import NOW, Filling
+from graph_worlds import (
+    plans,
+    reached,
+    reading,
+    reverse,
+    stands_on,
+    stored,
+    successors,
+    upwards,
+    viewers,
+)
 from hypothesis import given, settings
 
 from memgraph.errors import NotFound
@@ -20,38 +28,6 @@ from memgraph.rules.scope import Viewer
 from memgraph.store.engine import Database
 
 trace = reading(traces.trace)
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    with fresh_database(tmp_path) as opened:
-        yield opened
-
-
-def reached(pairs: set[tuple[str, str]], start: str, within: set[str]) -> dict[str, int]:
-    """Distances from ``start`` along pairs, through memories of ``within`` alone."""
-    found = {start: 0}
-    frontier = {start}
-    while frontier:
-        frontier = {to for one, to in pairs if one in frontier and to in within and to not in found}
-        found |= dict.fromkeys(frontier, max(found.values()) + 1)
-    del found[start]
-    return found
-
-
-def upwards(world: World, *edge_types: str) -> set[tuple[str, str]]:
-    """The ends of edges; an Updates edge of a weight below 1 is a mark, and replaces nothing."""
-    return {
-        (e["from"], e["to"])
-        for e in world.edges
-        if e["type"] in edge_types and (e["type"] != "Updates" or e["weight"] == 1.0)
-    }
-
-
-def successors(world: World, ground: str) -> set[str]:
-    """What took the place of a memory: it replaced it, or won a contradiction with it."""
-    lost = {e["from"] for e in world.edges if e["to"] == ground and e["resolved_at"] is not None}
-    return lost | {one for one, old in upwards(world, "Updates") if old == ground}
 
 
 @settings(max_examples=25)
@@ -67,16 +43,15 @@ def test_chains_are_what_the_stored_rows_say_and_nothing_hidden_is_told(
                 trace(database, start, viewer=viewer)
             return
         found = trace(database, start, viewer=viewer)
-        grounds = upwards(world, "CausedBy", "PartOf") | world.derivations
-        updates = upwards(world, "Updates")
+        grounds, updates = stands_on(world), upwards(world, "Updates")
         for links, pairs in (
             (found.grounds, grounds),
-            (found.dependents, {(to, one) for one, to in grounds}),
+            (found.dependents, reverse(grounds)),
             (found.replaced, updates),
-            (found.replaced_by, {(to, one) for one, to in updates}),
+            (found.replaced_by, reverse(updates)),
         ):
             told = {link.memory_id: link.distance for link in links}
-            assert told == reached(pairs, start, seen)
+            assert told == reached(pairs, {start}, seen)
             assert all((link.via_id, link.memory_id) in pairs for link in links)
         assert not world.leaks(found.model_dump_json(), viewer)
         assert not found.cut
@@ -97,13 +72,13 @@ def test_what_stands_on_a_replaced_ground_is_told_however_it_is_reached(plan: An
             session_ids=frozenset("ab"),
         )
         found = trace(database, start, viewer=everything)
-        down = {(to, one) for one, to in upwards(world, "CausedBy", "PartOf") | world.derivations}
-        family = {start, *reached(down, start, set(world.memories))}
+        down = reverse(stands_on(world))
+        family = {start, *reached(down, {start}, set(world.memories))}
         active = {one for one, row in world.memories.items() if row["status"] == "active"}
         shaken: set[str] = set()
         for ground in family - active:
             beside = set(world.memories) - successors(world, ground)
-            shaken |= reached(down, ground, beside).keys()
+            shaken |= reached(down, {ground}, beside).keys()
         assert set(found.stale_dependents) == (shaken & active) - {start}
         assert set(found.stale_grounds) == {link.memory_id for link in found.grounds} - active
 
