@@ -61,14 +61,9 @@ def list_contradictions(
 
     Raises:
         InvalidInput: ``text`` or ``memory_id`` has more than 200 characters or cannot be stored,
-            ``dismissed`` is given for open ones, or ``after`` is not from a page.
+            or ``after`` is not from a page.
     """
     wanted = ContradictionFilter(tuple((text or "").split()), **criteria)
-    if wanted.dismissed is not None and not resolved:
-        raise InvalidInput(
-            "open contradictions are never dismissed: omit dismissed, or list resolved ones",
-            field="dismissed",
-        )
     for field, value in (("text", text), ("memory_id", wanted.memory_id)):
         if value and (len(value) > MAX_SOUGHT_CHARS or "\0" in value or not is_id(value)):
             message = f"{field} must have at most {MAX_SOUGHT_CHARS} storable characters"

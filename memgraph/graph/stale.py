@@ -76,7 +76,6 @@ def list_stale(
         ),
         next_after=None if search.place is None else ".".join(map(str, search.place)),
         cut=search.cut,
-        cut_reasons=("max_rows",) if search.cut else (),
     )
 
 

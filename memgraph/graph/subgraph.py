@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 from operator import attrgetter
 
-from memgraph.errors import InvalidInput
 from memgraph.model.enums import EdgeType
 from memgraph.model.graph import Derivation, Subgraph
 from memgraph.store import graph
@@ -18,11 +17,8 @@ from memgraph.store.graph import GraphStep
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 
-MAX_HOPS = 4
 MAX_NODES = 200
-MAX_NODES_LIMIT = 2_000
 MAX_DEGREE = 50
-MAX_DEGREE_LIMIT = 1_000
 EDGES_PER_NODE = 10
 
 
@@ -38,13 +34,10 @@ def subgraph(
 ) -> Subgraph:
     """Return the memories within ``hops`` of ``ids``, and the edges between them.
 
-    See ``Graph.subgraph``. If a hop exceeds ``max_nodes``, or a node ``max_degree`` edges (1 to
-    1,000), the strongest edges are preferred, then the newest, then the higher edge id. Without
-    ``edge_types`` derivations are returned, too.
+    See ``Graph.subgraph``. If a hop exceeds ``max_nodes``, or a node ``max_degree`` edges, the
+    strongest edges are preferred, then the newest, then the higher edge id. Without ``edge_types``
+    derivations are returned, too.
     """
-    _require("hops", hops, MAX_HOPS)
-    _require("max_nodes", max_nodes, MAX_NODES_LIMIT)
-    _require("max_degree", max_degree, MAX_DEGREE_LIMIT)
     requested = list(dict.fromkeys(ids))
     memories = graph.visible_memories(snapshot, requested, view)
     reasons = {"max_nodes"} if len(memories) > max_nodes else set()
@@ -106,11 +99,6 @@ def _distances(
     layers = nx.bfs_layers(steps, [seed for seed in seeds if seed in steps])
     hops = {one: distance for distance, layer in enumerate(layers) for one in layer}
     return {one: hops.get(one, 0) for one in kept}
-
-
-def _require(name: str, value: int, limit: int) -> None:
-    if not 1 <= value <= limit:
-        raise InvalidInput(f"{name} must be between 1 and {limit}", field=name, value=value)
 
 
 def _strength(step: GraphStep) -> tuple[float, int, str]:

@@ -253,13 +253,12 @@ class StalePage(Value):
     Attributes:
         next_after: pass it as ``after`` for the next page; None at the end. A page that is not the
             last may be shorter than its limit, because the number of examined endings is limited.
-        cut_reasons: ``max_rows``: a memory has more dependents than are read.
+        cut: a memory has more dependents than are read.
     """
 
     items: tuple[StaleMemory, ...]
     next_after: str | None
     cut: bool
-    cut_reasons: tuple[str, ...]
 
 
 class Influence(Value):

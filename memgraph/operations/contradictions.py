@@ -37,9 +37,6 @@ class Contradictions(Handle[F], group="contradictions", tag="graph"):
             Field(description="Only if one side has all these words; 200 characters."),
         ] = None,
         memory_id: Annotated[Name | None, Field(description="Only of this memory.")] = None,
-        dismissed: Annotated[
-            bool | None, Field(description="With resolved: only dismissed ones, or only others.")
-        ] = None,
         oldest_first: Annotated[bool, Field(description="Oldest first.")] = False,
         changes: Annotated[
             bool | None,
@@ -55,7 +52,6 @@ class Contradictions(Handle[F], group="contradictions", tag="graph"):
             after: ``next_after`` of the page before.
             text: only contradictions with all of its words on one side.
             memory_id: only contradictions of this memory.
-            dismissed: with ``resolved``, only dismissed ones, or only others.
             changes: True: only marks of probable changes, Updates edges of a weight below 1, which
                 ``accept`` and ``dismiss`` decide; False: only contradictions.
         """
@@ -73,19 +69,12 @@ class Contradictions(Handle[F], group="contradictions", tag="graph"):
                 after=after,
                 text=text,
                 memory_id=memory_id,
-                dismissed=dismissed,
                 oldest_first=oldest_first,
                 changes=changes,
             )
 
     @operation(Permission.READ, "GET /contradictions/{edge_id}", tag="cases", id="case")
-    def get(
-        self,
-        edge_id: EdgeId,
-        *,
-        as_of: AsOf = None,
-        names: Annotated[bool, Field(description="List what each side reached.")] = True,
-    ) -> Case:
+    def get(self, edge_id: EdgeId, *, as_of: AsOf = None) -> Case:
         """Return a contradiction or a probable change with both sides and their evidence.
 
         The receipts, runs and conversations that a side reached are listed for keys with the audit
@@ -93,7 +82,6 @@ class Contradictions(Handle[F], group="contradictions", tag="graph"):
 
         Args:
             as_of: return the case as of this time; None: now.
-            names: list the receipts, runs and conversations; False: only count them.
 
         Raises:
             NotFound: no such contradiction or mark, or one of its sides is not visible.
@@ -101,7 +89,7 @@ class Contradictions(Handle[F], group="contradictions", tag="graph"):
         from memgraph.graph.cases import CaseReader
 
         edge_id, view = self._whole_edge_id(edge_id), self._view_at(as_of)
-        listed = names and Permission.AUDIT in self.permissions
+        listed = Permission.AUDIT in self.permissions
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             at = opened.clock.now_ms() if view.as_of is None else view.as_of
             exponent = opened.settings.memory.decay.exponent

@@ -272,7 +272,6 @@ class ContradictionFilter:
     Attributes:
         words: each word must occur in one of the sides.
         memory_id: the id of one of the sides.
-        dismissed: of decided ones, select only dismissed (True) or other (False) ones.
         oldest_first: sort the oldest first instead of the newest.
         changes: True: only marks of changes, Updates edges of a weight below 1; False: only
             contradictions.
@@ -280,7 +279,6 @@ class ContradictionFilter:
 
     words: tuple[str, ...] = ()
     memory_id: str | None = None
-    dismissed: bool | None = None
     oldest_first: bool = False
     changes: bool | None = None
 
@@ -360,10 +358,6 @@ def contradictions(
         query = query.where(a.c.pk.in_(matches) | b.c.pk.in_(matches))
     if criteria.memory_id is not None:
         query = query.where(bound(criteria.memory_id).in_([e.c.from_memory_id, e.c.to_memory_id]))
-    if criteria.dismissed is not None:
-        outcome = member(view.resolution(e), "outcome")
-        is_other = outcome.is_distinct_from(DISMISSED)
-        query = query.where(~is_other if criteria.dismissed else is_other)
     if after is not None:
         last_position = sa.tuple_(*map(bound, after))
         position = sa.tuple_(time, e.c.edge_id)

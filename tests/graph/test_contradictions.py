@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from filling import DAY, NOW, Filling, fresh_database
+from filling import DAY, NOW, Filling
 from graph_worlds import plans, reading, stored, viewers
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,12 +18,6 @@ from memgraph.store.engine import Database
 
 list_contradictions = reading(cases.list_contradictions)
 LATER = NOW + 10 * DAY
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    with fresh_database(tmp_path) as opened:
-        yield opened
 
 
 @settings(max_examples=25)
@@ -199,25 +191,3 @@ def test_some_are_looked_for_by_what_a_side_says_and_by_memory(database: Databas
         for field in ("text", "memory_id"):
             with pytest.raises(InvalidInput):
                 found(**{field: wrong})
-
-
-def test_dismissed_ones_are_told_from_those_that_somebody_won(database: Database) -> None:
-    filling = Filling(database)
-    one, other, third = (filling.memory() for _ in range(3))
-    won, neither = {"winner_id": one, "loser_id": other}, {"outcome": "dismissed"}
-    decided = [
-        filling.edge(one, far, "Contradicts", resolved_at=NOW + at, resolution=how)
-        for at, (far, how) in enumerate(((other, won), (third, neither)))
-    ]
-    filling.flush()
-
-    def found(*, resolved: bool = True, **sought: Any) -> list[str]:
-        items = list_contradictions(database, now_ms=LATER, resolved=resolved, **sought).items
-        return [item.edge.edge_id for item in items]
-
-    for as_of in (None, LATER):
-        assert found(as_of=as_of) == decided[::-1]
-        assert found(dismissed=False, as_of=as_of) == decided[:1]
-        assert found(dismissed=True, as_of=as_of) == decided[1:]
-    with pytest.raises(InvalidInput):
-        found(resolved=False, dismissed=True)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import pytest
-from filling import NOW, Filling, fresh_database
+from filling import NOW, Filling
 from graph_worlds import World, plans, reading, stored, viewers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memgraph.errors import InvalidInput
 from memgraph.graph import subgraph as subgraphs
 from memgraph.model.enums import STORED_STATUSES, EdgeType, MemoryStatus
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
@@ -20,12 +16,6 @@ from memgraph.store.engine import Database
 from memgraph.store.visibility import STANDING
 
 subgraph = reading(subgraphs.subgraph, STANDING)
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    with fresh_database(tmp_path) as opened:
-        yield opened
 
 
 def status_at(row: dict[str, Any], as_of: int | None) -> str | None:
@@ -234,26 +224,6 @@ def test_edge_types_are_followed_and_shown_alone(database: Database) -> None:
     assert subgraph(database, [one], edge_types=[]).edges == ()
 
 
-def test_as_of_a_contradiction_is_open_until_it_was_resolved(database: Database) -> None:
-    filling = Filling(database)
-    one = filling.memory()
-    other = filling.memory(
-        status="superseded", history=[("active", NOW, NOW + 10), ("superseded", NOW + 10, None)]
-    )
-    resolution = {"winner_id": one, "loser_id": other}
-    filling.edge(
-        one, other, "Contradicts", created_at=NOW + 1, resolved_at=NOW + 10, resolution=resolution
-    )
-    filling.flush()
-    now, then = subgraph(database, [one]), subgraph(database, [one], as_of=NOW + 9)
-    assert now.edges[0].resolution == resolution
-    assert now.nodes[1].status is MemoryStatus.SUPERSEDED
-    assert then.edges[0].resolved_at is None
-    assert then.edges[0].resolution is None
-    assert then.nodes[1].status is MemoryStatus.ACTIVE
-    assert subgraph(database, [one], as_of=NOW).edges == ()
-
-
 def test_more_seeds_than_room_are_cut(database: Database) -> None:
     filling = Filling(database)
     ids = [filling.memory() for _ in range(5)]
@@ -282,15 +252,6 @@ def test_no_seeds_give_an_empty_graph(database: Database) -> None:
     found = subgraph(database, [])
     assert found.nodes == found.edges == found.sources == ()
     assert not found.cut
-
-
-@pytest.mark.parametrize(
-    "bounds", [{"hops": 0}, {"hops": 5}, {"max_nodes": 0}, {"max_nodes": 2_001}, {"max_degree": 0}]
-)
-def test_a_bound_out_of_range_is_named(database: Database, bounds: dict[str, int]) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        subgraph(database, [], **bounds)
-    assert caught.value.details["field"] in bounds
 
 
 def test_networkx_gets_every_field(database: Database) -> None:

@@ -10,6 +10,7 @@ from working import put
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import MS_PER_DAY, FixedClock
 from memgraph.errors import Conflict, InvalidInput, NotFound
+from memgraph.model.access import Permission
 from memgraph.model.enums import MemoryStatus, Scope
 from memgraph.model.graph import Case
 from memgraph.store import supports
@@ -187,7 +188,7 @@ def test_a_case_counts_what_was_known_then_alone(
     assert (past.influence.recalls, past.influence.cut) == (1, False)
 
 
-def test_a_case_tells_whom_each_side_reached_and_without_names_how_many_alone(
+def test_a_case_tells_auditors_whom_each_side_reached_and_others_how_many(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
     _, new, edge = rival(orc, clock)
@@ -200,7 +201,8 @@ def test_a_case_tells_whom_each_side_reached_and_without_names_how_many_alone(
         (0, ()),
         (1, (first.receipt_id,)),
     ]
-    counted = orc.contradictions.get(edge, names=False).sides[1].influence
+    orc.permissions -= {Permission.AUDIT}
+    counted = orc.contradictions.get(edge).sides[1].influence
     assert (counted.recalls, counted.receipts, counted.runs) == (1, (), ())
     assert (counted.conversations, counted.cut) == ((), False)
 

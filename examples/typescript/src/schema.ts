@@ -3949,11 +3949,10 @@ export interface components {
          *     Attributes:
          *         next_after: pass it as ``after`` for the next page; None at the end. A page that is not the
          *             last may be shorter than its limit, because the number of examined endings is limited.
-         *         cut_reasons: ``max_rows``: a memory has more dependents than are read.
+         *         cut: a memory has more dependents than are read.
          */
         StalePage: {
             cut: boolean;
-            cut_reasons: string[];
             items: components["schemas"]["StaleMemory"][];
             next_after: string | null;
         };
@@ -5126,8 +5125,6 @@ export interface operations {
                 text?: string | null;
                 /** @description Only of this memory. */
                 memory_id?: string | null;
-                /** @description With resolved: only dismissed ones, or only others. */
-                dismissed?: boolean | null;
                 /** @description Oldest first. */
                 oldest_first?: boolean;
                 /** @description Only marks of probable changes, or only contradictions. */
@@ -5175,8 +5172,6 @@ export interface operations {
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
                 /** @description Read the state as of this time. */
                 as_of?: string | number | null;
-                /** @description List what each side reached. */
-                names?: boolean;
             };
             header?: never;
             path: {

@@ -119,7 +119,7 @@ def decide_many(visit: Visit) -> Response:
         elif decision == "accept":
             orc.contradictions.accept(edge_id, reason=reason)
         else:
-            side = orc.contradictions.get(edge_id, names=False).sides[decision == "newer"]
+            side = orc.contradictions.get(edge_id).sides[decision == "newer"]
             orc.contradictions.resolve(edge_id, winner=side.memory.memory_id, reason=reason)
 
     if decision not in ("newer", "older", "accept", "dismiss"):
