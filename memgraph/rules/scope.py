@@ -239,16 +239,9 @@ def viewer_of(fields: Mapping[str, Any]) -> Viewer:
     """Return the viewer with the fields that ``viewer_fields`` returned.
 
     Raises:
-        KeyError, ValueError, InvalidInput: the fields are not valid.
+        KeyError, InvalidInput: the fields are not valid.
     """
-    return Viewer(
-        clearance=Sensitivity(fields["clearance"]),
-        project_ids=frozenset(fields["project_ids"]),
-        session_ids=frozenset(fields["session_ids"]),
-        scopes=frozenset(Scope(scope) for scope in fields["scopes"]),
-        agent_id=fields["agent_id"],
-        shared=fields["shared"],
-    )
+    return Viewer(**{name: fields[name] for name in viewer_fields(DEFAULT_VIEWER)})
 
 
 def covers(reader: Viewer, other: Viewer) -> bool:
@@ -270,25 +263,12 @@ def covers(reader: Viewer, other: Viewer) -> bool:
 
 
 def granted(fields: Mapping[str, Any], reader: Viewer) -> dict[str, Any]:
-    """Return a receipt's viewer fields with only those ids that are granted to the reader."""
+    """Return a receipt's viewer or request with only those scope ids that a reader was granted."""
+    open_ = _places(reader)
     return {
-        **fields,
-        "project_ids": [
-            scope_id for scope_id in fields.get("project_ids", ()) if scope_id in reader.project_ids
-        ],
-        "session_ids": [
-            scope_id for scope_id in fields.get("session_ids", ()) if scope_id in reader.session_ids
-        ],
+        name: [one for one in value if one in open_[name]] if name in open_ else value
+        for name, value in fields.items()
     }
-
-
-def asked_of(request: Mapping[str, Any], reader: Viewer) -> dict[str, Any]:
-    """Return a receipt's request with only those scope ids that are granted to the reader."""
-    visible = dict(request)
-    for name, open_ in _places(reader).items():
-        if name in request:
-            visible[name] = [scope_id for scope_id in request[name] if scope_id in open_]
-    return visible
 
 
 def asks_within(request: Mapping[str, Any], reader: Viewer) -> bool:
@@ -297,5 +277,6 @@ def asks_within(request: Mapping[str, Any], reader: Viewer) -> bool:
 
 
 def _places(reader: Viewer) -> dict[str, frozenset[str]]:
-    """Return the ids granted to a reader, by field of ``RecallRequest``."""
-    return {"project_ids": reader.project_ids, "session_scope_ids": reader.session_ids}
+    """Return the ids granted to a reader, by field of a ``Viewer`` or a ``RecallRequest``."""
+    sessions = dict.fromkeys(("session_ids", "session_scope_ids"), reader.session_ids)
+    return {"project_ids": reader.project_ids, **sessions}

@@ -232,9 +232,7 @@ DETERMINERS: Final = frozenset(
     ("the", "a", "an", "this", "that", "these", "our", "your", "my", "his", "her", "their", "each")
 )
 _PROJECT_HEADS: Final = ("project", "projekt", "projet", "proyecto", "operation")
-_STREETS: Final = ("straße", "strasse", "platz", "gasse", "allee", "gatan", "straat", "gracht")
 _OF: Final = frozenset(("of", "for", "de", "für", "du", "del", "di"))
-_LONGER_THAN: Final = 7
 
 
 def guess_type(
@@ -253,8 +251,6 @@ def guess_type(
     marked = _by_mark(sentence, low, high, lists) if len(words) > 1 else None
     if marked is not None:
         return marked
-    if words[-1].lower.endswith(_STREETS) and len(words[-1].text) > _LONGER_THAN:
-        return EntityType.LOCATION, 0.8
     has_given_name = is_given(words[0].text, lists)
     before = sentence.lower(low - 1)
     if sentence.text[words[0].start : words[-1].end] in lists.places:

@@ -13,7 +13,7 @@ from memgraph.model.receipts import (
     ReceiptList,
     StoredBulletin,
 )
-from memgraph.rules.scope import Viewer, asked_of, asks_within, covers, granted, viewer_of
+from memgraph.rules.scope import Viewer, asks_within, covers, granted, viewer_of
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import memories, receipts
 from memgraph.store.items import is_id
@@ -111,7 +111,7 @@ def named(receipt: Receipt) -> list[str]:
 
 def _shown(snapshot: Snapshot, view: View, stored_receipt: StoredReceipt) -> Receipt:
     reader = view.viewer
-    receipt = replace(stored_receipt.receipt, asked=asked_of(stored_receipt.receipt.asked, reader))
+    receipt = replace(stored_receipt.receipt, asked=granted(stored_receipt.receipt.asked, reader))
     if receipt.viewer is None:
         return receipt
     left_out = None
