@@ -197,18 +197,6 @@ def _refuses(place: tuple[str, int]) -> bool:
     return False
 
 
-def model_facts(model: str) -> tuple[int | None, bool | None]:
-    """Return the context in tokens and True if tools are supported, by litellm's list of models.
-
-    Makes no request. Each is None for a model that the list does not have.
-    """
-    known = _litellm().model_cost
-    facts = known.get(model) or known.get(model.partition("/")[2]) or {}
-    tokens, tools = facts.get("max_input_tokens"), facts.get("supports_function_calling")
-    is_listed = bool(facts)
-    return tokens if isinstance(tokens, int) else None, bool(tools) if is_listed else None
-
-
 class _Silence(logging.Filter):
     """Silence litellm's own logger during our calls: it writes answers and errors to stderr."""
 

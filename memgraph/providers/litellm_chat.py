@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from memgraph.errors import ExtraMissing, InvalidConfig, ProviderAnswerInvalid, ProviderError
+from memgraph.errors import InvalidConfig, ProviderAnswerInvalid, ProviderError
 from memgraph.providers import _litellm
 from memgraph.providers.completion import (
     DEFAULT_MAX_TOKENS,
@@ -30,22 +30,19 @@ class ModelCheck:
     Attributes:
         answers: False if it could not be reached or wrote nothing.
         schema: True if the answer was JSON of the requested schema.
-        tools, context_tokens: by litellm's list of models; None: unknown.
         error: why the answer is of no use; None if it is.
     """
 
     model: str
     answers: bool
     schema: bool
-    tools: bool | None
-    context_tokens: int | None
     seconds: float
     error: ProviderError | None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result as a JSON-serialisable dict."""
         error = None if self.error is None else self.error.as_dict()
-        names = ("model", "answers", "schema", "tools", "context_tokens", "seconds")
+        names = ("model", "answers", "schema", "seconds")
         return {**{name: getattr(self, name) for name in names}, "error": error}
 
 
@@ -115,15 +112,10 @@ def check_completion(completion: CompletionProvider) -> ModelCheck:
     fits = fits and answer["word"] == CHECK_WORD and type(answer["letters"]) is int
     if error is None and not fits:
         error = ProviderAnswerInvalid("The answer does not fit the schema.", reason="schema")
-    context, tools = (None, None)
-    if not isinstance(error, ExtraMissing):
-        context, tools = _litellm.model_facts(completion.name.removeprefix(LITELLM_PREFIX))
     return ModelCheck(
         model=completion.name,
         answers=error is None or error.details.get("reason") in _ANSWERED,
         schema=fits,
-        tools=tools,
-        context_tokens=context,
         seconds=round(seconds, 1),
         error=error,
     )

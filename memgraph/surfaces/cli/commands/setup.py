@@ -140,8 +140,8 @@ def check_config(context: typer.Context, orchestrator: SomeOrchestrator = None) 
     """Check the settings of one orchestrator, or of the root and all its orchestrators.
 
     If a language model is configured, make one call and report whether it answers, with JSON of
-    the requested schema; tools and context are those of litellm's list of models. Exits with 1 if
-    a setting is wrong, and names the key and the file or variable, or if a model fails.
+    the requested schema. Exits with 1 if a setting is wrong, and names the key and the file or
+    variable, or if a model fails.
     """
     call = invocation(context)
     with call.service() as service:
