@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
@@ -22,10 +22,10 @@ from memgraph.model.context import (
 )
 from memgraph.model.enums import MemoryKind, MemoryStatus, Sensitivity
 from memgraph.model.recall import RecallItem, RecallRequest
-from memgraph.model.receipts import Receipt, ReceiptItem, degraded_field
 from memgraph.model.values import Memory, StoredSource, one_of, validated
 from memgraph.operations.handle import Handle
 from memgraph.operations.read.recall import reading, with_damage
+from memgraph.operations.read.receipts import of_text
 from memgraph.rules.blocks import (
     MARK_DIGITS,
     MIN_RELEVANCE,
@@ -116,6 +116,11 @@ class _Found:
         others = [one for one in self.memories.values() if one.memory_id != memory.memory_id]
         others.insert(rank, memory)
         self.memories = {one.memory_id: one for one in others}
+
+    def put_beside(self, memory_id: str, other: str) -> None:
+        """Let a memory be shown only together with another one."""
+        if other != memory_id:
+            self.beside[memory_id] = (*self.beside.get(memory_id, ()), other)
 
     def read_sources(self, snapshot: Snapshot) -> None:
         missing = [
@@ -221,8 +226,14 @@ def _built(
         token_cost=block.token_cost,
         degraded=answered.degraded,
     )
-    receipt = _receipt(context, request, plan, answered, found, block, at, include_insight)
-    new = NewReceipt(receipt, match=answered.account.match, narrowing=answered.narrowing)
+    new = of_text(
+        context,
+        answered,
+        {line.memory_id: _reasons(line, found, block) for line in block.lines},
+        query=request.query,
+        asked=_asked(request, context, plan, include_insight) | {"purpose": PURPOSE},
+        left_out={"budget": len(block.left_out)},
+    )
     return BuiltBlock(context, new, viewer)
 
 
@@ -289,28 +300,18 @@ def _add_successors(
 
     So is a memory that ended without a successor, such as a todo that was done.
     """
-    view = replace(answered.narrowing.view, statuses=ACTIVE)
-    ends = {
-        memory_id: marks.of(memory_id).replaced_by[-1]
-        for memory_id in found.memories
-        if marks.of(memory_id).replaced_by
-    }
-    shown = {
-        memory_id: marks.shown_as(end, found.memories.keys()) for memory_id, end in ends.items()
-    }
-    missing = sorted({ends[memory_id] for memory_id, end in shown.items() if end is None})
-    successors = graph.visible_memories(answered.snapshot, missing, view) if missing else {}
+    ends = {one: chain[-1] for one in found.memories if (chain := marks.of(one).replaced_by)}
+    shown = {one: marks.shown_as(end, found.memories.keys()) for one, end in ends.items()}
+    missing = {ends[one] for one, end in shown.items() if end is None}
+    successors = _active(answered, request, missing)
     for memory_id, end in ends.items():
-        successor = successors.get(end)
-        beside = shown[memory_id]
-        if successor is not None and _may_follow(successor, request):
-            found.add(successor)
-            beside = end
-        if beside is None:
-            if not marks.of(memory_id).in_part:
-                del found.memories[memory_id]
-        elif beside != memory_id:
-            found.beside[memory_id] = (*found.beside.get(memory_id, ()), beside)
+        if end in successors:
+            found.add(successors[end])
+        beside = end if end in successors else shown[memory_id]
+        if beside is not None:
+            found.put_beside(memory_id, beside)
+        elif not marks.of(memory_id).in_part:
+            del found.memories[memory_id]
     for memory_id, memory in list(found.memories.items()):
         if memory.status is not MemoryStatus.ACTIVE and memory_id not in ends:
             del found.memories[memory_id]
@@ -325,25 +326,34 @@ def _add_changes(found: _Found, marks: Marks, answered: Selection, request: Reca
         }
         for memory_id in found.memories
     }
-    missing = sorted({one for ids in later.values() for one, shown in ids.items() if shown is None})
-    view = replace(answered.narrowing.view, statuses=ACTIVE)
-    fetched = graph.visible_memories(answered.snapshot, missing, view) if missing else {}
+    missing = {one for ids in later.values() for one, shown in ids.items() if shown is None}
+    changes = _active(answered, request, missing)
     order: dict[str, Memory] = {}
     for memory_id, memory in found.memories.items():
         for one, shown in later[memory_id].items():
-            beside = shown
-            if one in fetched and _may_follow(fetched[one], request):
-                order.setdefault(one, fetched[one])
-                beside = one
-            if beside is not None and beside != memory_id:
-                found.beside[memory_id] = (*found.beside.get(memory_id, ()), beside)
+            if one in changes:
+                order.setdefault(one, changes[one])
+            beside = one if one in changes else shown
+            if beside is not None:
+                found.put_beside(memory_id, beside)
         order.setdefault(memory_id, memory)
     found.memories = order
 
 
-def _may_follow(memory: Memory, request: RecallRequest) -> bool:
-    """Return False for what the reader of the block has in front of it anyway."""
-    return request.exclude_session_id is None or memory.session_id != request.exclude_session_id
+def _active(
+    answered: Selection, request: RecallRequest, memory_ids: Collection[str]
+) -> dict[str, Memory]:
+    """Return active memories, without what the reader of the block has in front of it anyway."""
+    if not memory_ids:
+        return {}
+    view = replace(answered.narrowing.view, statuses=ACTIVE)
+    memories = graph.visible_memories(answered.snapshot, sorted(memory_ids), view)
+    here = request.exclude_session_id
+    return {
+        memory_id: memory
+        for memory_id, memory in memories.items()
+        if here is None or memory.session_id != here
+    }
 
 
 def _merge(found: _Found, marks: Marks) -> None:
@@ -500,45 +510,19 @@ def _memories(
     return result
 
 
-def _receipt(
-    context: ContextBlock,
-    request: RecallRequest,
-    plan: BlockPlan,
-    answered: Selection,
-    found: _Found,
-    block: FilledBlock,
-    at: int,
-    include_insight: bool,
-) -> Receipt:
-    """Return a receipt with exactly the memories of the block, in the order of its text."""
+def _asked(
+    request: RecallRequest, context: ContextBlock, plan: BlockPlan, include_insight: bool
+) -> dict[str, Any]:
+    """Return the request as its receipt states it."""
     asked = request.model_dump(mode="json", exclude_defaults=True, exclude={"query", "top_n"})
-    left_out = dict(answered.account.left_out or {})
     profile = {} if context.profile is None else {"profile": {"memory_ids": context.profile.read}}
-    return Receipt(
-        receipt_id=context.receipt_id,
-        at=at,
-        query=request.query,
-        asked={
-            **asked,
-            "purpose": PURPOSE,
-            "format": plan.format.value,
-            "budget_tokens": plan.budget_tokens,
-            "insight": include_insight,
-            "sha256": hashlib.sha256(context.text.encode()).hexdigest(),
-        }
-        | profile
-        | degraded_field(context.degraded),
-        items=tuple(_receipt_item(line, found, block) for line in block.lines),
-        change_seq=answered.account.change_seq,
-        left_out={**left_out, "budget": len(block.left_out)},
-    )
+    return asked | {"budget_tokens": plan.budget_tokens, "insight": include_insight} | profile
 
 
-def _receipt_item(line: BlockLine, found: _Found, block: FilledBlock) -> ReceiptItem:
-    reasons = ("shortened",) if line.memory_id in block.shortened else ()
-    item = found.items.get(line.memory_id)
-    if item is not None:
-        return replace(ReceiptItem.of(item), reasons=reasons)
-    beside = next((one for one, others in found.beside.items() if line.memory_id in others), None)
+def _reasons(line: BlockLine, found: _Found, block: FilledBlock) -> tuple[str, ...]:
+    """Return why a memory is in the block, if recall did not rank it, and whether it is cut."""
+    beside = None
+    if line.memory_id not in found.items:
+        beside = next((one for one, ids in found.beside.items() if line.memory_id in ids), None)
     because = () if beside is None else (f"beside:{beside}",)
-    return ReceiptItem(line.memory_id, 0.0, reasons=(*because, *reasons))
+    return (*because, "shortened") if line.memory_id in block.shortened else because

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
@@ -32,12 +31,12 @@ from memgraph.model.context import (
 )
 from memgraph.model.enums import Scope, Sensitivity
 from memgraph.model.recall import RecallItem, RecallRequest, RecallTrace
-from memgraph.model.receipts import Receipt, ReceiptItem, degraded_field
 from memgraph.model.values import Memory, StoredSource, ValueT, validated
 from memgraph.operations.context.block import new_mark
 from memgraph.operations.context.database_backend import DatabaseBackend
 from memgraph.operations.handle import Handle, closed_to_viewer
 from memgraph.operations.read.recall import reading, with_damage
+from memgraph.operations.read.receipts import of_text
 from memgraph.rules.blocks import MIN_RELEVANCE
 from memgraph.rules.decay import confidence_at
 from memgraph.rules.lifecycle import TASK_CLOSED
@@ -227,63 +226,46 @@ def built(
         receipt_id=opened.ids.new(RECEIPT_PREFIX),
         degraded=in_snapshot.degraded,
     )
-    recalled = {item.memory.memory_id: item for item in in_snapshot.items}
-    account = in_snapshot.account
-    receipt = _receipt(package, context_request, task, context, recalled, account)
-    return package, NewReceipt(receipt, match=account.match, narrowing=in_snapshot.narrowing)
+    new = of_text(
+        package,
+        in_snapshot,
+        {item.memory_id: _reasons(item) for item in context.items},
+        query=context_request.query,
+        asked=_asked(package, context_request, task, context),
+        left_out=_left_out(in_snapshot.account, context),
+    )
+    return package, new
 
 
-def _receipt(
+def _asked(
     package: ContextPackage,
     context_request: ContextRequest,
     task: Task | None,
     context: AssembledContext,
-    recalled: Mapping[str, RecallItem],
-    account: RecallTrace,
-) -> Receipt:
-    """Return a receipt with exactly the items of the package, and their reasons.
-
-    Items that were not recalled have the score 0.
-    """
+) -> dict[str, Any]:
+    """Return the request as its receipt states it."""
     receipt_fields = {
         "purpose": PURPOSE,
         "context_package_id": package.context_package_id,
         "task_id": package.task_id,
         "project_id": None if task is None else task.project,
-        "format": package.format.value,
         "budget_tokens": package.budget_tokens,
-        "sha256": hashlib.sha256(package.text.encode()).hexdigest(),
         # Numbers only: ids would reveal memories that are not among the receipt's items.
         "left_out": dict(sorted(context.left_out_reasons.items())) or None,
     }
     request = context_request.model_dump(mode="json", exclude_defaults=True, exclude={"query"})
-    return Receipt(
-        receipt_id=package.receipt_id,
-        at=package.at,
-        query=context_request.query,
-        asked=request
-        | {name: value for name, value in receipt_fields.items() if value is not None}
-        | degraded_field(package.degraded),
-        items=tuple(_receipt_item(item, recalled) for item in context.items),
-        change_seq=account.change_seq,
-        left_out=_left_out(account, context),
-    )
+    return request | {name: value for name, value in receipt_fields.items() if value is not None}
 
 
 def _left_out(account: RecallTrace, context: AssembledContext) -> dict[str, int]:
-    """Return the numbers of items that recall and assembly left out, by reason."""
+    """Return the numbers of items that the budget and the limit left out, by reason."""
     recalled, reasons = account.left_out or {}, context.left_out_reasons
     budget = reasons.get(OVER_BUDGET, 0) + reasons.get(TOO_LARGE, 0)
-    top_n = recalled.get("top_n", 0) + reasons.get(MAX_ITEMS, 0)
-    return {**recalled, "budget": budget, "top_n": top_n}
+    return {"budget": budget, "top_n": recalled.get("top_n", 0) + reasons.get(MAX_ITEMS, 0)}
 
 
-def _receipt_item(packed: PackedItem, recalled: Mapping[str, RecallItem]) -> ReceiptItem:
-    reasons = (*packed.reasons, *(("shortened",) if packed.shortened else ()))
-    item = recalled.get(packed.memory_id)
-    if item is None:
-        return ReceiptItem(packed.memory_id, 0.0, reasons=reasons)
-    return replace(ReceiptItem.of(item), reasons=reasons)
+def _reasons(packed: PackedItem) -> tuple[str, ...]:
+    return (*packed.reasons, "shortened") if packed.shortened else packed.reasons
 
 
 def _first(*values: Any) -> Any:

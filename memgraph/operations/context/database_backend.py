@@ -12,7 +12,7 @@ from memgraph.errors import InvalidInput
 from memgraph.model.context import ContextItem
 from memgraph.model.enums import Scope, Sensitivity
 from memgraph.model.values import ActorReason, validated
-from memgraph.operations.context.promotion import evict, retract_all, store_versions, tier_place
+from memgraph.operations.context.promotion import evict, retract_all, store_version, tier_place
 from memgraph.operations.handle import Handle, closed_to_viewer
 from memgraph.rules.filters import EQ, matches, ordered, parse, parse_limit, parse_order
 from memgraph.rules.lifecycle import CLEARED, TASK_CLOSED
@@ -173,8 +173,7 @@ class DatabaseBackend(Handle):
                         inherited = {name: getattr(existing[0], name) for name in _INHERITED}
                         given = prepared.given.model_copy(update=inherited)
                         prepared = replace(prepared, given=given)
-                    versions = [(prepared, existing)]
-                    store_versions(opened, transaction, versions, self._view, REPLACED)
+                    store_version(opened, transaction, prepared, existing, self._view, REPLACED)
                 if max_items is not None:
                     evicted = evict(transaction, self._place(opened), max_items, new=item_id)
             self._embed_soon(opened)

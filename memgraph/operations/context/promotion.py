@@ -12,7 +12,6 @@ from memgraph.errors import Conflict, InvalidInput
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope
 from memgraph.model.values import EdgeInput, Memory, MemoryInput, Source
 from memgraph.operations.write import changes
-from memgraph.operations.write.edges import StoredBatch
 from memgraph.operations.write.writer import PreparedMemory
 from memgraph.rules.access import question_about
 from memgraph.rules.lifecycle import EVICTED, excess
@@ -177,45 +176,31 @@ def tier_place(viewer: Viewer, scope: Scope, scope_id: str | None, *, at: int) -
     return ItemPlace(view, scope, scope_id, at)
 
 
-def store_versions(
+def store_version(
     opened: OpenOrchestrator,
     transaction: JournalledTransaction,
-    versions: Sequence[tuple[PreparedMemory, Sequence[Memory]]],
+    prepared: PreparedMemory,
+    replaced: Sequence[Memory],
     view: View,
     reason: str,
-) -> StoredBatch:
-    """Store items, each of which supersedes the memories with it.
+) -> None:
+    """Store an item, which supersedes some memories.
 
     Raises:
-        MemgraphError: one cannot be stored.
+        MemgraphError: it cannot be stored.
     """
-    new: list[PreparedMemory] = []
-    links: list[EdgeInput] = []
-    for number, (prepared, replaced) in enumerate(versions):
-        key = str(number)
-        given = prepared.given.model_copy(update={"key": key})
-        new.append(dataclasses.replace(prepared, given=given))
-        for memory in replaced:
-            # Before the new one: with the same text that would count as a repetition.
-            memories.set_status(
-                transaction, memory.memory_id, MemoryStatus.SUPERSEDED, reason=reason
-            )
-            links.append(
-                EdgeInput(
-                    from_id=f"#{key}",
-                    to_id=memory.memory_id,
-                    edge_type=EdgeType.UPDATES,
-                    reason=reason,
-                )
-            )
-    written = opened.writer.store_all(transaction, new, links, view=view)
-    transaction.record(
-        [
-            NewEntry("supersede", link.to_id, {"by": written.ids_by_key[link.from_id[1:]]})
-            for link in links
-        ]
-    )
-    return written
+    old_ids = [memory.memory_id for memory in replaced]
+    for memory_id in old_ids:
+        # Before the new one: with the same text that would count as a repetition.
+        memories.set_status(transaction, memory_id, MemoryStatus.SUPERSEDED, reason=reason)
+    new = dataclasses.replace(prepared, given=prepared.given.model_copy(update={"key": "new"}))
+    links = [
+        EdgeInput(from_id="#new", to_id=memory_id, edge_type=EdgeType.UPDATES, reason=reason)
+        for memory_id in old_ids
+    ]
+    written = opened.writer.store_all(transaction, [new], links, view=view)
+    by = {"by": written.ids_by_key["new"]}
+    transaction.record([NewEntry("supersede", memory_id, by) for memory_id in old_ids])
 
 
 def evict(

@@ -6,6 +6,7 @@ reader may not see.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 import time
@@ -13,9 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from memgraph.model.receipts import Receipt
+from memgraph.model.receipts import Receipt, ReceiptItem, degraded_field
 from memgraph.rules.erasure import MARK, redacted_words
 from memgraph.service.background import InFlightCalls
 from memgraph.store import decay, erasure, receipts
@@ -24,7 +25,9 @@ from memgraph.store.receipts import NewReceipt, uses
 from memgraph.store.rows import json_text
 
 if TYPE_CHECKING:
+    from memgraph.model.context import ContextBlock, ContextPackage
     from memgraph.model.recall import Bundle, RecallRequest
+    from memgraph.retrieval.recall import Selection
     from memgraph.rules.scope import Viewer
 
 FLUSH_AT = 16
@@ -44,6 +47,43 @@ def of_recall(viewer: Viewer, request: RecallRequest, bundle: Bundle) -> NewRece
     match = "" if request.as_of is not None else bundle.account.match
     narrowing = narrowed(request, viewer, bundle.at)
     return NewReceipt(Receipt.of(request, bundle), bundle, match, narrowing)
+
+
+def of_text(
+    context: ContextBlock | ContextPackage,
+    chosen: Selection,
+    reasons: Mapping[str, tuple[str, ...]],
+    *,
+    query: str,
+    asked: Mapping[str, Any],
+    left_out: Mapping[str, int],
+) -> NewReceipt:
+    """Return the receipt of a text made of memories, with the data to complete it.
+
+    Args:
+        chosen: what was recalled; a memory of the text that was not has the score 0.
+        reasons: by the ids of the text's memories, in its order.
+        left_out: the numbers that differ from those of the recall.
+    """
+    recalled = {item.memory.memory_id: ReceiptItem.of(item) for item in chosen.items}
+    delivered = {
+        "format": context.format.value,
+        "sha256": hashlib.sha256(context.text.encode()).hexdigest(),
+    }
+    account = chosen.account
+    receipt = Receipt(
+        receipt_id=context.receipt_id,
+        at=chosen.narrowing.at,
+        query=query,
+        asked={**asked, **delivered, **degraded_field(context.degraded)},
+        items=tuple(
+            replace(recalled.get(memory_id) or ReceiptItem(memory_id, 0.0), reasons=because)
+            for memory_id, because in reasons.items()
+        ),
+        change_seq=account.change_seq,
+        left_out={**(account.left_out or {}), **left_out},
+    )
+    return NewReceipt(receipt, match=account.match, narrowing=chosen.narrowing)
 
 
 class ReceiptBook:
