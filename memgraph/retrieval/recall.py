@@ -29,7 +29,6 @@ from memgraph.retrieval.request import PreparedRequest
 from memgraph.retrieval.scores import (
     CandidateStates,
     RatedCandidate,
-    by_source,
     in_order,
     in_pairs,
     lift_agreed,
@@ -293,11 +292,11 @@ class Recall:
             return ranked
         factors = {name: float(factor) for name, _, factor in entries}
         origins.look_up(rated.candidate for rated in ranked)
-        pairs = ((rated, rated.candidate) for rated in ranked)
-        weighed = [
-            by_source(rated, factor_of(origins.facts(candidate), origins.names(candidate), factors))
-            for rated, candidate in pairs
-        ]
+        weighed = []
+        for rated in ranked:
+            facts, names = origins.facts(rated.candidate), origins.names(rated.candidate)
+            factor = factor_of(facts, names, factors)
+            weighed.append(rated if factor == 1.0 else rated.multiplied("source", factor))
         weighed.sort(key=_by_score)
         return weighed
 
@@ -435,7 +434,7 @@ class Recall:
         """
         if states.pairs.is_apart and not legs.successors:
             return list(ranked[:top_n]), states
-        by_id = {rated.candidate.memory_id: rated for rated in ranked}
+        by_id = {rated.memory_id: rated for rated in ranked}
         first = list(by_id)[:top_n]
         outside, states = self._companions(first, by_id, states)
         candidates = {one: each.candidate for one, each in by_id.items()} | outside
@@ -533,16 +532,16 @@ class Recall:
                 rated,
                 *rows[rated.candidate.pk],
                 states,
-                _replaced_by(rated.candidate, legs) or states.pairs.note(rated.candidate.memory_id),
+                _replaced_by(rated.candidate, legs) or states.pairs.note(rated.memory_id),
             )
             for rated in chosen
-            if rated.candidate.memory_id in fitting
+            if rated.memory_id in fitting
         ]
         return items, len(rows) - len(items)
 
 
 def _by_score(rated: RatedCandidate) -> tuple[float, str]:
-    return -rated.modified.score, rated.candidate.memory_id
+    return -rated.score, rated.memory_id
 
 
 def _replaced_by(candidate: RecallCandidate, legs: LegResults) -> str:
@@ -568,9 +567,9 @@ def _item(
         {
             "memory": memory,
             "source": source,
-            "score": rated.modified.score,
+            "score": rated.score,
             "legs": dict(rated.legs),
-            "modifiers": rated.modified.factors,
+            "modifiers": rated.factors,
             "effective_confidence": rated.effective_confidence,
             "citation": citation(memory, source),
             "contradicted_by": states.pairs.opponents(memory.memory_id),

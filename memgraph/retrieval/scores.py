@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -11,7 +12,7 @@ from memgraph.model.enums import MemoryStatus
 from memgraph.rules.decay import days_idle, effective_confidence
 from memgraph.rules.evidence import BASIS_EDGES
 from memgraph.rules.marks import MarkGraph
-from memgraph.rules.ranking import ModifiedScore, ModifierSettings, RankFacts, apply_modifiers
+from memgraph.rules.ranking import ModifierSettings, modifiers
 from memgraph.store import evidence, graph
 from memgraph.store.recall import GraphContents, RecallCandidate
 from memgraph.store.snapshot import Snapshot
@@ -72,15 +73,29 @@ class RatedCandidate(NamedTuple):
 
     Attributes:
         legs: its rank, from 1, in every leg that found it.
+        factors: what its score was multiplied by, by name.
         effective_confidence: 0..1, after decay.
         brought_by: the id of the memory that it accompanies; None if it was found itself.
     """
 
     candidate: RecallCandidate
     legs: Mapping[str, int]
-    modified: ModifiedScore
+    score: float
+    factors: Mapping[str, float]
     effective_confidence: float
     brought_by: str | None = None
+
+    @property
+    def memory_id(self) -> str:
+        return self.candidate.memory_id
+
+    @property
+    def is_active(self) -> bool:
+        return self.candidate.status == MemoryStatus.ACTIVE
+
+    def multiplied(self, name: str, factor: float) -> RatedCandidate:
+        """Return the candidate with its score multiplied by a factor, which it records."""
+        return self._replace(score=self.score * factor, factors={**self.factors, name: factor})
 
 
 def rate_candidate(
@@ -104,16 +119,17 @@ def rate_candidate(
         raise unreadable("memories", candidate.memory_id)
     days = days_idle(at, candidate.created_at, candidate.last_accessed_at)
     confidence = effective_confidence(candidate.confidence, candidate.decay_rate, days, exponent)
-    facts = RankFacts(
+    factors = modifiers(
+        MODIFIERS,
         candidate.importance,
         confidence,
         at - candidate.said_at,
         status,
-        states.pairs.is_contested(candidate.memory_id),
-        candidate.memory_id in states.stale,
+        in_open_contradiction=states.pairs.is_contested(candidate.memory_id),
+        stale_basis=candidate.memory_id in states.stale,
     )
-    modified = apply_modifiers(score, facts, MODIFIERS)
-    return RatedCandidate(candidate, legs, modified, confidence, brought_by)
+    score *= math.prod(factors.values())
+    return RatedCandidate(candidate, legs, score, factors, confidence, brought_by)
 
 
 def lift_agreed(ranked: list[RatedCandidate], agreed: int | None) -> None:
@@ -131,35 +147,19 @@ def lift_agreed(ranked: list[RatedCandidate], agreed: int | None) -> None:
         return
     lifted = ranked[at]
     place = 0 if lifted.candidate.sequence is None else TURN_PLACE
-    contested = lifted.modified.factors["contradiction"] < 1.0
-    if at <= place or contested or lifted.candidate.status != MemoryStatus.ACTIVE.value:
-        return
-    factor = ranked[place].modified.score / lifted.modified.score * AGREED
-    factors = lifted.modified.factors | {AGREEMENT: factor}
-    ranked.insert(
-        place,
-        ranked.pop(at)._replace(modified=ModifiedScore(lifted.modified.score * factor, factors)),
-    )
-
-
-def by_source(rated: RatedCandidate, factor: float) -> RatedCandidate:
-    """Multiply the score of a candidate by the factor of its source, named ``source``."""
-    if factor == 1.0:
-        return rated
-    factors = rated.modified.factors | {"source": factor}
-    return rated._replace(modified=ModifiedScore(rated.modified.score * factor, factors))
+    if at > place and lifted.factors["contradiction"] == 1.0 and lifted.is_active:
+        factor = ranked[place].score / lifted.score * AGREED
+        ranked.insert(place, ranked.pop(at).multiplied(AGREEMENT, factor))
 
 
 def in_order(ranked: Sequence[RatedCandidate]) -> list[RatedCandidate]:
     """Lower scores so that they descend in this order; the factor is named ``source_share``."""
     ordered: list[RatedCandidate] = []
     for rated in ranked:
-        score = rated.modified.score
-        if ordered and score >= ordered[-1].modified.score > 0:
+        if ordered and rated.score >= ordered[-1].score > 0:
             # The candidate placed earlier is not lifted; the better one is lowered below it.
-            factor = ordered[-1].modified.score / score / AGREED
-            factors = rated.modified.factors | {"source_share": factor}
-            rated = rated._replace(modified=ModifiedScore(score * factor, factors))
+            factor = ordered[-1].score / rated.score / AGREED
+            rated = rated.multiplied("source_share", factor)
         ordered.append(rated)
     return ordered
 
@@ -174,13 +174,11 @@ def in_pairs(chosen: Sequence[RatedCandidate], beside: Mapping[str, str]) -> lis
         chosen: in the order in which they are shown.
         beside: for each id the id that it accompanies: usually itself.
     """
-    places = {rated.candidate.memory_id: place for place, rated in enumerate(chosen)}
+    places = {rated.memory_id: place for place, rated in enumerate(chosen)}
     result = list(chosen)
     for at, rated in enumerate(chosen):
-        other = places.get(beside[rated.candidate.memory_id], at)
-        score, better = rated.modified.score, chosen[other].modified.score
-        if 0.0 < score < better and rated.candidate.status == MemoryStatus.ACTIVE.value:
-            factor = better / score * AGREED ** (other - at)
-            factors = rated.modified.factors | {PAIR: factor}
-            result[at] = rated._replace(modified=ModifiedScore(score * factor, factors))
+        other = places.get(beside[rated.memory_id], at)
+        better = chosen[other].score
+        if 0.0 < rated.score < better and rated.is_active:
+            result[at] = rated.multiplied(PAIR, better / rated.score * AGREED ** (other - at))
     return result

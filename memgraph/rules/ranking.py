@@ -57,32 +57,6 @@ class ModifierSettings:
     retracted_factor: float = 0.25
 
 
-class RankFacts(NamedTuple):
-    """The facts of a candidate that modifiers use.
-
-    Attributes:
-        importance: 0..100.
-        effective_confidence: 0..1, after decay.
-        age_ms: milliseconds since the event (or since creation); a time in the future counts as 0.
-        in_open_contradiction: True if it has a Contradicts edge without ``resolved_at``.
-        stale_basis: True if it depends on refuted evidence, see ``memgraph.rules.evidence``.
-    """
-
-    importance: int
-    effective_confidence: float
-    age_ms: int
-    status: MemoryStatus = MemoryStatus.ACTIVE
-    in_open_contradiction: bool = False
-    stale_basis: bool = False
-
-
-class ModifiedScore(NamedTuple):
-    """The final score, and every factor by name in the order it was applied."""
-
-    score: float
-    factors: dict[str, float]
-
-
 def reciprocal_rank_fusion(
     legs: Mapping[str, Sequence[Id]],
     k: int = RRF_K,
@@ -132,20 +106,33 @@ def reciprocal_rank_fusion(
     return [FusedCandidate(each, scores[each], ranks[each]) for each in order[:limit]]
 
 
-def apply_modifiers(
-    score: float, facts: RankFacts, settings: ModifierSettings | None = None
-) -> ModifiedScore:
-    """Multiply a score by every factor; the result lists all factors, even those of 1.0."""
-    limits = settings or ModifierSettings()
-    factors = {
-        "importance": importance_factor(facts.importance, limits),
-        "recency": recency_factor(facts.age_ms, limits),
-        "confidence": confidence_factor(facts.effective_confidence, limits),
-        "contradiction": limits.contradiction_factor if facts.in_open_contradiction else 1.0,
-        "stale_basis": limits.stale_basis_factor if facts.stale_basis else 1.0,
-        "status": _status_factor(facts.status, limits),
+def modifiers(
+    settings: ModifierSettings,
+    importance: int,
+    effective_confidence: float,
+    age_ms: int,
+    status: MemoryStatus = MemoryStatus.ACTIVE,
+    *,
+    in_open_contradiction: bool = False,
+    stale_basis: bool = False,
+) -> dict[str, float]:
+    """Return every factor of a score by name, even those of 1.0.
+
+    Args:
+        importance: 0..100.
+        effective_confidence: 0..1, after decay.
+        age_ms: milliseconds since the event (or since creation); a time in the future counts as 0.
+        in_open_contradiction: True if it has a Contradicts edge without ``resolved_at``.
+        stale_basis: True if it depends on refuted evidence, see ``memgraph.rules.evidence``.
+    """
+    return {
+        "importance": importance_factor(importance, settings),
+        "recency": recency_factor(age_ms, settings),
+        "confidence": confidence_factor(effective_confidence, settings),
+        "contradiction": settings.contradiction_factor if in_open_contradiction else 1.0,
+        "stale_basis": settings.stale_basis_factor if stale_basis else 1.0,
+        "status": _status_factor(status, settings),
     }
-    return ModifiedScore(score * math.prod(factors.values()), factors)
 
 
 def importance_factor(importance: int, settings: ModifierSettings) -> float:

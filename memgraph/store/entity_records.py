@@ -112,7 +112,12 @@ def by_id(snapshot: Snapshot, entity_id: str) -> EntityRecord | None:
 
 def by_pk(snapshot: Snapshot, pk: int) -> EntityRecord:
     """Return the entity with this key."""
-    return next(_rows(snapshot.rows(_fields().where(_row().c.pk == bound(pk)))))
+    return next(_rows(_by_pks().rows(snapshot, pks=[pk])))
+
+
+@prepared
+def _by_pks() -> Any:
+    return _most_mentioned_first(_fields().where(among(_row().c.pk, "pks")))
 
 
 @prepared
@@ -173,8 +178,7 @@ def aliases(snapshot: Snapshot, pks: Collection[int]) -> list[tuple[int, str, st
 def called(snapshot: Snapshot, keys: Collection[str]) -> list[EntityRecord]:
     """Return people whose full name begins or ends with one of these, most mentioned first."""
     pks = set().union(*people_of(snapshot, keys).values())
-    query = _most_mentioned_first(_fields().where(among(_row().c.pk, sorted(pks))))
-    return list(_rows(snapshot.rows(query))) if pks else []
+    return list(_rows(_by_pks().rows(snapshot, pks=sorted(pks)))) if pks else []
 
 
 @prepared

@@ -298,10 +298,11 @@ def _first_passing(
     reader: CandidateReader, pks: Sequence[int], limit: int
 ) -> list[RecallCandidate]:
     results: list[RecallCandidate] = []
-    for start in range(0, len(pks), limit):
-        results.extend(reader.read(pks[start : start + limit]))
-        if len(results) >= limit:
-            break
+    start, size = 0, limit
+    # If few pass, ever more are read at once.
+    while start < len(pks) and len(results) < limit:
+        results += reader.read(pks[start : start + size])
+        start, size = start + size, 2 * size
     return results[:limit]
 
 

@@ -12,7 +12,6 @@ from memgraph.retrieval.context import CandidatePool
 from memgraph.retrieval.legs import LegResults
 from memgraph.retrieval.request import QueryTerms
 from memgraph.retrieval.scores import RatedCandidate, lift_agreed
-from memgraph.rules.ranking import ModifiedScore
 from memgraph.store.recall import RecallCandidate
 
 
@@ -254,16 +253,16 @@ def test_my_points_to_the_user_and_your_advice_to_the_assistant() -> None:
 
 def rated(name: str, score: float, *, contradiction: float = 1.0, **values: Any) -> RatedCandidate:
     found = candidate(int(name), **{"memory_id": name, "sequence": None} | values)
-    return RatedCandidate(found, {}, ModifiedScore(score, {"contradiction": contradiction}), 1.0)
+    return RatedCandidate(found, {}, score, {"contradiction": contradiction}, 1.0)
 
 
 def test_what_is_first_by_text_and_by_vectors_is_lifted_with_a_reason() -> None:
     ranked = [rated("1", 0.9), rated("2", 0.8), rated("3", 0.7), rated("4", 0.1)]
     lift_agreed(ranked, 4)
     assert [each.candidate.memory_id for each in ranked] == ["4", "1", "2", "3"]
-    assert ranked[0].modified.score > 0.9
-    assert ranked[0].modified.factors["agreement"] > 1.0
-    assert "agreement" not in ranked[1].modified.factors
+    assert ranked[0].score > 0.9
+    assert ranked[0].factors["agreement"] > 1.0
+    assert "agreement" not in ranked[1].factors
 
 
 def test_a_turn_is_lifted_to_the_third_place_and_a_replaced_memory_not_at_all() -> None:

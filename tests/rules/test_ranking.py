@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -13,17 +14,16 @@ from memgraph.errors import InvalidInput
 from memgraph.model.enums import STORED_STATUSES, MemoryStatus
 from memgraph.rules.ranking import (
     ModifierSettings,
-    RankFacts,
-    apply_modifiers,
     importance_factor,
+    modifiers,
     recency_factor,
     reciprocal_rank_fusion,
 )
 
 lists = st.lists(st.integers(1, 30), max_size=20)
 legs_of = st.dictionaries(st.sampled_from(["text", "vector", "entity", "graph"]), lists)
-ranked_facts = st.builds(
-    RankFacts,
+factors_of = st.builds(
+    partial(modifiers, ModifierSettings()),
     importance=st.integers(0, 100),
     effective_confidence=st.floats(0, 1),
     age_ms=st.integers(-(10**13), 10**14),
@@ -31,10 +31,6 @@ ranked_facts = st.builds(
     in_open_contradiction=st.booleans(),
     stale_basis=st.booleans(),
 )
-
-
-def plain(age_ms: int = 0) -> RankFacts:
-    return RankFacts(importance=50, effective_confidence=1.0, age_ms=age_ms)
 
 
 def test_fusion_by_hand() -> None:
@@ -86,17 +82,15 @@ def test_a_weight_is_finite_and_not_negative(weight: float) -> None:
         reciprocal_rank_fusion({"text": [1]}, weights={"text": weight})
 
 
-@given(st.floats(0, 1), ranked_facts)
-def test_modifiers_are_listed_and_bounded(score: float, facts: RankFacts) -> None:
-    modified = apply_modifiers(score, facts)
-    assert list(modified.factors) == [
+@given(factors_of)
+def test_modifiers_are_listed_and_bounded(factors: dict[str, float]) -> None:
+    assert list(factors) == [
         "importance", "recency", "confidence", "contradiction", "stale_basis", "status",
     ]  # fmt: skip
-    assert modified.score == score * math.prod(modified.factors.values())
-    assert 0.9 <= modified.factors["importance"] <= 1.1
-    assert 0.98 <= modified.factors["recency"] <= 1.0
-    assert 0.7 <= modified.factors["confidence"] <= 1.0
-    assert all(0 < factor <= 1.1 for factor in modified.factors.values())
+    assert 0.9 <= factors["importance"] <= 1.1
+    assert 0.98 <= factors["recency"] <= 1.0
+    assert 0.7 <= factors["confidence"] <= 1.0
+    assert all(0 < factor <= 1.1 for factor in factors.values())
 
 
 @given(st.integers(0, 99))
@@ -129,13 +123,14 @@ def test_half_of_the_way_to_the_floor_at_the_half_life() -> None:
 def test_each_penalty_touches_its_own_factor(
     change: dict[str, object], name: str, factor: float
 ) -> None:
-    facts = RankFacts(importance=50, effective_confidence=1.0, age_ms=0, **change)  # type: ignore[arg-type]  # one keyword at a time
-    factors = apply_modifiers(1.0, facts).factors
+    factors = modifiers(ModifierSettings(), 50, 1.0, 0, **change)  # type: ignore[arg-type]  # one keyword at a time
     assert factors.pop(name) == factor
     assert set(factors.values()) == {1.0}
 
 
-@given(ranked_facts)
-def test_everything_can_be_switched_off(facts: RankFacts) -> None:
+def test_everything_can_be_switched_off() -> None:
     off = ModifierSettings(0.0, 1.0, 180.0, 1.0, 1.0, 1.0, 1.0, 1.0)
-    assert apply_modifiers(0.5, facts, off).score == 0.5
+    factors = modifiers(
+        off, 0, 0.0, 10**14, MemoryStatus.RETRACTED, in_open_contradiction=True, stale_basis=True
+    )
+    assert set(factors.values()) == {1.0}
