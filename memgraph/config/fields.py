@@ -15,11 +15,6 @@ GLOBAL_ONLY: dict[str, Any] = {"global_only": True}
 
 _PROVIDER = re.compile(r"litellm/\S+")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_FACTOR = re.compile(r"0?\.[0-9]+|[01](\.0+)?")
-
-
-SOURCE_TYPES = ("workflow_output", "channel_transcript", "ingest_file", "diagnostics", "manual")
-SOURCE_NAMES = ("path", "conversation", "run", "content")
 
 
 def embedding_provider(name: str) -> str:
@@ -115,17 +110,6 @@ def _nicknames(pairs: tuple[str, ...]) -> tuple[str, ...]:
     return pairs
 
 
-def _source_factors(entries: tuple[str, ...]) -> tuple[str, ...]:
-    for entry in entries:
-        name, sign, factor = entry.rpartition("=")
-        kind, colon, _ = name.partition(":")
-        if not sign or kind not in (SOURCE_NAMES if colon else SOURCE_TYPES):
-            raise ValueError("each entry must be a type of source, or kind:name, then =factor")
-        if not _FACTOR.fullmatch(factor):
-            raise ValueError("each factor must be a number from 0 to 1")
-    return entries
-
-
 def no_crossing(crosses: bool) -> bool:
     if crosses:
         raise ValueError("must be false: recall across orchestrators is not possible")
@@ -141,7 +125,6 @@ Cron = Annotated[str, AfterValidator(_cron)]
 TimeZone = Annotated[str, AfterValidator(_time_zone)]
 ProviderNames = Annotated[tuple[str, ...], AfterValidator(_entity_providers)]
 FastProviderNames = Annotated[tuple[str, ...], AfterValidator(_fast_providers)]
-SourceFactors = Annotated[tuple[str, ...], AfterValidator(_source_factors)]
 Nicknames = Annotated[tuple[str, ...], AfterValidator(_nicknames)]
 Folders = Annotated[tuple[str, ...], AfterValidator(_absolute)]
 

@@ -21,7 +21,6 @@ from memgraph.config.fields import (
     ProviderNames,
     ServerUrl,
     SettingsGroup,
-    SourceFactors,
     TimeZone,
     embedding_provider,
     model_provider,
@@ -150,12 +149,6 @@ class BulletinSettings(SettingsGroup):
 
 class RetrievalSettings(SettingsGroup):
     top_n: int = Field(default=20, ge=1, le=1_000, description="Number of memories in a bundle.")
-    source_factors: SourceFactors = Field(
-        default=(),
-        description="Factors from 0 to 1 for the scores of sources, `name=factor`; the name is a"
-        " type of source, such as `ingest_file`, or `conversation:ID`, `run:ID`, `path:FILE` or"
-        " `content:SHA256`. The lowest one counts; without any it is 1.",
-    )
     rrf_k: int = Field(default=60, ge=1, le=10_000, description="k of reciprocal rank fusion.")
     top_k_vector: int = Field(
         default=50, ge=1, le=4_096, description="Candidates of the vector leg."

@@ -48,9 +48,7 @@ from memgraph.rules.shares import (
     RIVALS,
     RIVALS_OF_FLOOD,
     PlaceClaim,
-    SourceFacts,
     crowding,
-    factor_of,
     flooding,
     most_of,
     rivals,
@@ -150,30 +148,29 @@ def bundled(chosen: Selection, query: str, receipt_id: str) -> Bundle:
 
 @dataclass(slots=True)
 class _Origins:
-    """The sources of candidates."""
+    """The names of the sources of candidates."""
 
     snapshot: Snapshot
-    _sources: dict[str, SourceFacts] = field(default_factory=dict)
-    _of_both: dict[tuple[str, str | None], frozenset[NamedSource]] = field(default_factory=dict)
+    _by_id: dict[str, frozenset[NamedSource]] = field(default_factory=dict)
+    _of_both: dict[tuple[frozenset[NamedSource], str | None], frozenset[NamedSource]] = field(
+        default_factory=dict
+    )
 
     def look_up(self, candidates: Iterable[RecallCandidate]) -> None:
         """Read the sources that are not known yet."""
-        unknown = {candidate.source_id for candidate in candidates} - self._sources.keys()
+        unknown = {candidate.source_id for candidate in candidates} - self._by_id.keys()
         if unknown:
-            self._sources |= supports.sources_by_id(self.snapshot, unknown)
+            self._by_id |= supports.names_by_source(self.snapshot, unknown)
 
     def names_of(self, ranked: Sequence[RatedCandidate]) -> list[frozenset[NamedSource]]:
         """Return the names of each candidate's source."""
         self.look_up(rated.candidate for rated in ranked)
         return [self.names(rated.candidate) for rated in ranked]
 
-    def facts(self, candidate: RecallCandidate) -> SourceFacts:
-        return self._sources[candidate.source_id]
-
     def names(self, candidate: RecallCandidate) -> frozenset[NamedSource]:
-        key = candidate.source_id, candidate.session_id
+        key = self._by_id[candidate.source_id], candidate.session_id
         if key not in self._of_both:
-            self._of_both[key] = self._sources[key[0]].names | source_names(conversation=key[1])
+            self._of_both[key] = key[0] | source_names(conversation=key[1])
         return self._of_both[key]
 
 
@@ -220,7 +217,6 @@ class Recall:
             fused = fused if best >= self.related else []
         ranked, states = self._modified(fused, legs)
         origins = _Origins(self.snapshot)
-        ranked = self._weighed(ranked, origins)
         ranked = self._with_shares(ranked, legs, origins, self._top_n)
         chosen, states = self._with_other_sides(ranked, legs, states, origins, self._top_n)
         items, over_budget = self._items(chosen, states, legs)
@@ -284,21 +280,6 @@ class Recall:
 
     def _rater(self, states: CandidateStates) -> Callable[..., RatedCandidate]:
         return partial(rate_candidate, self.narrowing.at, self.settings.decay.exponent, states)
-
-    def _weighed(self, ranked: list[RatedCandidate], origins: _Origins) -> list[RatedCandidate]:
-        """Multiply the scores by the configured factors of the sources."""
-        entries = [entry.rpartition("=") for entry in self.settings.retrieval.source_factors]
-        if not entries:
-            return ranked
-        factors = {name: float(factor) for name, _, factor in entries}
-        origins.look_up(rated.candidate for rated in ranked)
-        weighed = []
-        for rated in ranked:
-            facts, names = origins.facts(rated.candidate), origins.names(rated.candidate)
-            factor = factor_of(facts, names, factors)
-            weighed.append(rated if factor == 1.0 else rated.multiplied("source", factor))
-        weighed.sort(key=_by_score)
-        return weighed
 
     def _with_shares(
         self, ranked: list[RatedCandidate], legs: LegResults, origins: _Origins, top_n: int

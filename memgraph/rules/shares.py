@@ -4,46 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from memgraph.model.enums import SourceType
-from memgraph.model.sources import NamedSource, source_names
-
-
-class SourceFacts(NamedTuple):
-    """The type and the names of a source."""
-
-    source_type: SourceType
-    source_path: str | None = None
-    conversation_id: str | None = None
-    workflow_run_id: str | None = None
-    content_sha256: str | None = None
-
-    @property
-    def names(self) -> frozenset[NamedSource]:
-        """Return all names of the source."""
-        return source_names(
-            path=self.source_path,
-            conversation=self.conversation_id,
-            run=self.workflow_run_id,
-            content=self.content_sha256,
-        )
-
-
-def factor_of(
-    source: SourceFacts, names: Collection[NamedSource], factors: Mapping[str, float]
-) -> float:
-    """Return the factor for the scores of a source, 0..1.
-
-    Args:
-        names: the names of the source.
-        factors: by type of source, such as ``ingest_file``, or by name, such as
-            ``conversation:forum``. The lowest that applies counts.
-    """
-    keys = (source.source_type.value, *(f"{kind.value}:{name}" for kind, name in names))
-    return min((factors[key] for key in keys if key in factors), default=1.0)
-
+from memgraph.model.sources import NamedSource
 
 COMPARABLE: Final = 0.5
 """A memory of another source with this part of the relevance precedes one over its share."""

@@ -11,11 +11,10 @@ from sqlalchemy.dialects.sqlite import insert
 
 from memgraph.clock import MAX_MS
 from memgraph.model.conversation import PERSONS, SpeakerRole, voice_of
-from memgraph.model.enums import MemoryKind, SourceName, SourceType
+from memgraph.model.enums import MemoryKind, SourceName
 from memgraph.model.graph import MemorySupport
 from memgraph.model.sources import NamedSource, source_names
 from memgraph.rules.evidence import Origin
-from memgraph.rules.shares import SourceFacts
 from memgraph.store import tables
 from memgraph.store.rows import SOURCE_FIELDS, source_from_row
 from memgraph.store.snapshot import JournalledTransaction, Snapshot
@@ -199,19 +198,29 @@ def end_own(transaction: JournalledTransaction, memory_id: str) -> bool:
 
 
 @prepared
-def _sources_by_id() -> sa.Select[Any]:
+def _names_by_source() -> sa.Select[Any]:
     f, s = listed("ids", "f"), tables.sources.alias("s")
+    names = (s.c.source_path, s.c.conversation_id, s.c.workflow_run_id, s.c.content_sha256)
     joined = ordered(f, (s, s.c.source_id == f.c.value))
-    return sa.select(s.c.source_id, *_columns(s, SourceFacts._fields)).select_from(joined)
+    return sa.select(s.c.source_id, *names).select_from(joined)
 
 
-def sources_by_id(snapshot: Snapshot, source_ids: Collection[str]) -> dict[str, SourceFacts]:
-    """Return the facts of sources by id."""
-    rows = _sources_by_id().rows(snapshot, ids=source_ids)
-    return {
-        source_id: SourceFacts(SourceType(source_type), *names)
-        for source_id, source_type, *names in rows
-    }
+def names_by_source(
+    snapshot: Snapshot, source_ids: Collection[str]
+) -> dict[str, frozenset[NamedSource]]:
+    """Return the names of sources by id."""
+    result: dict[str, frozenset[NamedSource]] = {}
+    # Many sources have the same names: the turns of one conversation, for instance.
+    known: dict[tuple[str | None, ...], frozenset[NamedSource]] = {}
+    for source_id, *row in _names_by_source().rows(snapshot, ids=source_ids):
+        names = tuple(row)
+        if names not in known:
+            path, conversation, run, content = names
+            known[names] = source_names(
+                path=path, conversation=conversation, run=run, content=content
+            )
+        result[source_id] = known[names]
+    return result
 
 
 def paths(snapshot: Snapshot, memory_id: str) -> set[str | None]:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from memgraph import MemoryService, Orchestrator
-from memgraph.config.fields import SOURCE_NAMES, SOURCE_TYPES
-from memgraph.errors import InvalidConfig
-from memgraph.model.enums import SourceName, SourceType
+from memgraph import Orchestrator
 from memgraph.model.recall import Bundle
 from memgraph.store.recall import RecallFilter
 
@@ -59,36 +55,6 @@ def test_one_conversation_holds_no_more_than_a_third_of_the_places(
     assert of_evil(bundle) == 12 - len(HONEST)
     scores = [each.score for each in bundle.items]
     assert scores == sorted(scores, reverse=True)
-
-
-@pytest.mark.parametrize(
-    "factors",
-    [
-        ("channel_transcript=0.5",),
-        ("conversation:evil=0.5",),
-        ("conversation:evil=0.5", "manual=1"),
-    ],
-)
-def test_a_source_ranks_by_its_factor(tmp_path: Path, factors: tuple[str, ...]) -> None:
-    config = {"memory.retrieval.source_factors": factors}
-    with MemoryService(tmp_path, environ={}, background=False, config=config) as service:
-        orc = service.orchestrator("orc-1", create=True)
-        poisoned(orc, 3)
-        items = orc.recall(QUERY, top_n=11).items
-    assert {each.source.conversation_id for each in items[-3:]} == {"evil"}
-    assert [each.modifiers.get("source", 1.0) for each in items] == [1.0] * 8 + [0.5] * 3
-
-
-@pytest.mark.parametrize("entry", ["forum", "forum=0.5", "host:a=0.5", "run:a=2", "manual=-1"])
-def test_a_factor_of_nothing_is_refused(tmp_path: Path, entry: str) -> None:
-    config = {"memory.retrieval.source_factors": (entry,)}
-    with pytest.raises(InvalidConfig):
-        MemoryService(tmp_path, environ={}, background=False, config=config).settings()
-
-
-def test_factors_are_for_the_sources_that_there_are() -> None:
-    assert set(SOURCE_TYPES) == set(SourceType)
-    assert set(SOURCE_NAMES) == set(SourceName)
 
 
 def flooded(orc: Orchestrator, *, talks: int, named: bool, number: int = 100) -> None:
