@@ -106,6 +106,7 @@ class Selection:
         degraded: the parts of recall that were not available.
         account: how it was computed, for the receipt.
         marks: the edges that were read of the items and other candidates.
+        name_keys: the canonical names in the query.
     """
 
     snapshot: Snapshot
@@ -117,6 +118,7 @@ class Selection:
     degraded: tuple[Degraded, ...] = ()
     account: RecallTrace = field(default_factory=RecallTrace)
     marks: MarkGraph = field(default_factory=MarkGraph)
+    name_keys: Collection[str] = ()
 
 
 def bundled(chosen: Selection, query: str, receipt_id: str) -> Bundle:
@@ -217,8 +219,8 @@ class Recall:
             fused = fused if best >= self.related else []
         ranked, states = self._modified(fused, legs)
         origins = _Origins(self.snapshot)
-        ranked = self._with_shares(ranked, legs, origins, self._top_n)
-        chosen, states = self._with_other_sides(ranked, legs, states, origins, self._top_n)
+        ranked = self._with_shares(ranked, legs, origins)
+        chosen, states = self._with_other_sides(ranked, legs, states, origins)
         items, over_budget = self._items(chosen, states, legs)
         chosen_keys = {rated.candidate.pk for rated in chosen}
         left_out = {
@@ -240,6 +242,7 @@ class Recall:
             (*degraded, *legs.degraded),
             trace,
             states.pairs,
+            self.prepared.name_keys,
         )
 
     def _relevant(
@@ -282,10 +285,10 @@ class Recall:
         return partial(rate_candidate, self.narrowing.at, self.settings.decay.exponent, states)
 
     def _with_shares(
-        self, ranked: list[RatedCandidate], legs: LegResults, origins: _Origins, top_n: int
+        self, ranked: list[RatedCandidate], legs: LegResults, origins: _Origins
     ) -> list[RatedCandidate]:
-        """Give each source at most its share of the first ``top_n`` places."""
-        limit = self._share_limit
+        """Give each source at most its share of the places."""
+        limit, top_n = self._share_limit, self._top_n
         crowd = crowding(origins.names_of(ranked[:top_n]), limit) if len(ranked) > limit else None
         if not crowd:
             return ranked
@@ -295,7 +298,7 @@ class Recall:
         if is_talk and not others and not supports.has_other_conversations(self.snapshot, crowd):
             return ranked
         if others < top_n - limit:
-            more = self._others(ranked, legs, crowd, top_n)
+            more = self._others(ranked, legs, crowd)
             ranked, names = [*ranked, *more], [*names, *origins.names_of(more)]
         relevance, flooded = legs.judge(), self._is_flooded(legs, crowd, origins)
         claims = [
@@ -331,12 +334,11 @@ class Recall:
         ranked: Sequence[RatedCandidate],
         legs: LegResults,
         crowd: Collection[NamedSource],
-        limit: int,
     ) -> list[RatedCandidate]:
         """Return what words and vectors find outside of the crowd, ranked behind all others."""
         more = LegResults(legs.deadline)
         search = self._search(self.narrowing.without_sources(crowd))
-        search.fill(more, legs, self._vector, limit)
+        search.fill(more, legs, self._vector, self._top_n)
         known = {rated.candidate.pk for rated in ranked}
         fused = [
             candidate
@@ -346,7 +348,7 @@ class Recall:
         rate = self._rater(CandidateStates())
         rated = [
             rate(legs.candidates[candidate.id], candidate.score, candidate.ranks)
-            for candidate in self._relevant(fused[:limit], legs)
+            for candidate in self._relevant(fused[: self._top_n], legs)
         ]
         return sorted(rated, key=_by_score)
 
@@ -404,24 +406,24 @@ class Recall:
         legs: LegResults,
         states: CandidateStates,
         origins: _Origins,
-        top_n: int,
     ) -> tuple[list[RatedCandidate], CandidateStates]:
-        """Return the best ``top_n`` with their companions, and the states of all of them.
+        """Return the best candidates with their companions, and the states of all of them.
 
         Of two memories that contradict or change one another the later is placed where the better
         of the two stood, and the earlier right behind it; so are an amendment and its memory, and a
         successor and what it replaced. Companions that would give a source more than its share are
         left out.
         """
+        top_n = self._top_n
         if states.pairs.is_apart and not legs.successors:
             return list(ranked[:top_n]), states
         by_id = {rated.memory_id: rated for rated in ranked}
         first = list(by_id)[:top_n]
         outside, states = self._companions(first, by_id, states)
         candidates = {one: each.candidate for one, each in by_id.items()} | outside
-        before, after = self._beside(by_id, first, states.pairs, legs)
+        around = partial(_around, by_id=by_id, first=first, pairs=states.pairs, legs=legs)
         present = set(candidates)
-        places_beside = placed(list(by_id), before, after, present, top_n)
+        places_beside = placed(by_id, around, present, top_n)
         limit = self._share_limit
         if len(places_beside) > limit < top_n:
             origins.look_up(candidates.values())
@@ -433,7 +435,7 @@ class Recall:
                     for one in candidates.keys() - set(first)
                     if not crowd.isdisjoint(origins.names(candidates[one]))
                 }
-                places_beside = placed(list(by_id), before, after, present, top_n)
+                places_beside = placed(by_id, around, present, top_n)
         rate = self._rater(states)
         chosen = [
             by_id[one] if one in by_id else rate(outside[one], 0.0, {}, beside)
@@ -466,34 +468,6 @@ class Recall:
             states = read_states(self.snapshot, new, self.narrowing.view, self.state.ties, states)
         return outside, states
 
-    @staticmethod
-    def _beside(
-        by_id: Mapping[str, RatedCandidate],
-        first: Collection[str],
-        pairs: MarkGraph,
-        legs: LegResults,
-    ) -> tuple[dict[str, Sequence[str]], dict[str, Sequence[str]]]:
-        """Return by id what is placed right before a memory, and what right behind it."""
-        places = {one: rank for rank, one in enumerate(by_id)}
-        before: dict[str, Sequence[str]] = {}
-        after: dict[str, Sequence[str]] = {}
-        for one, rated in by_id.items():
-            replaced = legs.displaced_by(rated.candidate.pk)[:MOST_REPLACED]
-            if one not in pairs:
-                after[one] = replaced
-                continue
-            amended = sorted(
-                pairs.amendments(one), key=lambda other: places.get(other, len(places))
-            )
-            before[one] = (*pairs.later(one)[:MOST_OTHER_SIDES], *amended[:MOST_BEFORE])
-            # An earlier statement takes no place away, unless it contradicts.
-            opponents = pairs.opponents(one)
-            earlier = [
-                other for other in pairs.earlier(one) if other in first or other in opponents
-            ]
-            after[one] = (*earlier[:MOST_OTHER_SIDES], *replaced)
-        return before, after
-
     def _items(
         self, chosen: Sequence[RatedCandidate], states: CandidateStates, legs: LegResults
     ) -> tuple[list[RecallItem], int]:
@@ -523,6 +497,33 @@ class Recall:
 
 def _by_score(rated: RatedCandidate) -> tuple[float, str]:
     return -rated.score, rated.memory_id
+
+
+def _around(
+    one: str,
+    by_id: Mapping[str, RatedCandidate],
+    first: Collection[str],
+    pairs: MarkGraph,
+    legs: LegResults,
+) -> list[str]:
+    """Return a memory's id between those placed right before it and those right behind it."""
+    replaced = legs.displaced_by(by_id[one].candidate.pk)[:MOST_REPLACED]
+    if one not in pairs:
+        return [one, *replaced]
+    amended: Sequence[str] = pairs.amendments(one)
+    if len(amended) > 1:
+        places = {ranked: rank for rank, ranked in enumerate(by_id)}
+        amended = sorted(amended, key=lambda other: places.get(other, len(places)))
+    # An earlier statement takes no place away, unless it contradicts.
+    opponents = pairs.opponents(one)
+    earlier = [other for other in pairs.earlier(one) if other in first or other in opponents]
+    return [
+        *pairs.later(one)[:MOST_OTHER_SIDES],
+        *amended[:MOST_BEFORE],
+        one,
+        *earlier[:MOST_OTHER_SIDES],
+        *replaced,
+    ]
 
 
 def _replaced_by(candidate: RecallCandidate, legs: LegResults) -> str:

@@ -7,7 +7,7 @@ shown as a reason for the rank of a memory.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
@@ -164,8 +164,6 @@ def _status_factor(status: MemoryStatus, settings: ModifierSettings) -> float:
 # The order in which memories are shown: by rank, with related memories next to each other.
 
 
-Beside = Mapping[str, Sequence[str]]
-
 # At most this many are placed before the memory that they amend, next to the one that they
 # contradict or change, or after their successor. The others keep the place of their rank, so that a
 # memory with many companions does not fill the whole result.
@@ -173,9 +171,8 @@ MOST_BEFORE, MOST_OTHER_SIDES, MOST_REPLACED = 2, 3, 2
 
 
 def placed(
-    ranked: Sequence[str],
-    predecessors: Beside,
-    successors: Beside,
+    ranked: Iterable[str],
+    around: Callable[[str], Iterable[str]],
     present: Collection[str],
     top_n: int,
 ) -> dict[str, str]:
@@ -183,16 +180,15 @@ def placed(
 
     Args:
         ranked: ids, best first.
-        predecessors: the ids to place right before an id: its amendments, what changes it, and the
-            later sides of open contradictions.
-        successors: the ids to place right after an id: what it changes, the earlier sides of open
-            contradictions, and the memories that it replaced.
+        around: returns an id between those to place right before it (its amendments, what changes
+            it, and the later sides of open contradictions) and those to place right behind it (what
+            it changes, the earlier sides, and the memories that it replaced).
         present: the ids that can be shown.
         top_n: the maximum number of ids.
     """
     chosen: dict[str, str] = {}
     for candidate in ranked:
-        for other in (*predecessors.get(candidate, ()), candidate, *successors.get(candidate, ())):
+        for other in around(candidate):
             if len(chosen) >= top_n:
                 return chosen
             if other in present:

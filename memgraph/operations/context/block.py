@@ -208,7 +208,7 @@ def _built(
             if reflection is not None:
                 found.insert(reflection, INSIGHT_RANK)
         found.read_sources(answered.snapshot)
-        profile = _profile(opened, answered, request, plan)
+        profile = _profile(answered, request, plan)
         at = answered.narrowing.at
         ids = found.memories.keys() if handles else ()
         short = short_ids(answered.snapshot, ids, View(viewer))
@@ -413,9 +413,7 @@ def _end_of(instead: Mapping[str, str], memory_id: str) -> str:
     return memory_id
 
 
-def _profile(
-    opened: OpenOrchestrator, answered: Selection, request: RecallRequest, plan: BlockPlan
-) -> BlockProfile | None:
+def _profile(answered: Selection, request: RecallRequest, plan: BlockPlan) -> BlockProfile | None:
     """Return the profile of the first entity that the message names, if there is one to show.
 
     It may take a quarter of the budget, and is shown only in a fenced block.
@@ -424,7 +422,7 @@ def _profile(
         return None
     if request.kinds and MemoryKind.FACT not in request.kinds:
         return None
-    snapshot, keys = answered.snapshot, opened.naming.query_keys(request.query)
+    snapshot, keys = answered.snapshot, answered.name_keys
     named = entity_records.by_keys(snapshot, keys) or entity_records.called(snapshot, keys)
     view = answered.narrowing.view
     for pk, summary in entity_records.summaries_shown(
