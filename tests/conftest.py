@@ -114,7 +114,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
-def postgres_url() -> Iterator[str]:
+def postgres_server() -> Iterator[str]:
     """The URL of a database of its own: of a server that is started, or of the one that
     ``MEMGRAPH_TEST_POSTGRES_URL`` names.
     """
@@ -127,15 +127,20 @@ def postgres_url() -> Iterator[str]:
 
 
 @pytest.fixture
+def postgres_url(postgres_server: str) -> Iterator[str]:
+    """The URL of a database of PostgreSQL without any schema of ours."""
+    yield postgres_server
+    drop_schemas(postgres_server)
+
+
+@pytest.fixture
 def storage_url(request: pytest.FixtureRequest) -> Iterator[str]:
     """What ``memory.storage.url`` is: empty, or that of a database without any schema of ours."""
     if getattr(request, "param", "sqlite") == "sqlite":
         yield ""
         return
-    url: str = request.getfixturevalue("postgres_url")
     with asked_as_sqlite():
-        yield url
-    drop_schemas(url)
+        yield request.getfixturevalue("postgres_url")
 
 
 @pytest.fixture

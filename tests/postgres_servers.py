@@ -8,7 +8,7 @@ import subprocess
 import uuid
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -85,15 +85,22 @@ def own_server(folder: Path) -> Iterator[tuple[str, list[str]]]:
         atexit.unregister(server._cleanup)
 
 
+def execute(url: str, statement: str) -> list[tuple[Any, ...]]:
+    """Run a statement on a connection of its own; return the rows, if it has any."""
+    from memgraph.store import postgres
+
+    with closing(postgres.connect(postgres.checked_url(url))) as connection:
+        cursor = connection.execute(statement)
+        return cursor.fetchall() if cursor.description else []
+
+
 def drop_schemas(url: str) -> None:
     """Remove every orchestrator of a database."""
     from memgraph.store import postgres
 
-    connection = postgres.connect(postgres.checked_url(url))
-    found = connection.execute("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'memgraph%'")
-    for (name,) in found.fetchall():
-        connection.execute(f"DROP SCHEMA {postgres.quoted(name)} CASCADE")
-    connection.close()
+    found = execute(url, "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'memgraph%'")
+    if found:
+        execute(url, "; ".join(f"DROP SCHEMA {postgres.quoted(name)} CASCADE" for (name,) in found))
 
 
 @contextmanager

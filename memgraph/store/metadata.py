@@ -47,6 +47,13 @@ def drop(transaction: Transaction, key: str) -> None:
 ORCHESTRATOR_KEY = "orchestrator_id"
 
 
+def begin(transaction: Transaction, orchestrator_id: str, dimensions: int, now_ms: int) -> None:
+    """Write the facts about a new store."""
+    put(transaction, ORCHESTRATOR_KEY, orchestrator_id)
+    put(transaction, "created_at", str(now_ms))
+    put(transaction, "embedding_dimensions", str(dimensions))
+
+
 def adopt(transaction: Transaction, orchestrator_id: str) -> None:
     """Assign the store to an orchestrator."""
     put(transaction, ORCHESTRATOR_KEY, orchestrator_id)

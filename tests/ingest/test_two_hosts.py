@@ -18,7 +18,6 @@ from memgraph import MemoryKind, MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.model.enums import STORED_STATUSES, MemoryStatus
 from memgraph.operations.ingestion.ingest import ABANDONED_MS
-from tests.postgres_servers import drop_schemas
 
 TURNS = 200
 TALK = "\n".join(f"{'Ann' if n % 2 else 'Bo'}: Noted, hall {n}." for n in range(TURNS))
@@ -45,7 +44,6 @@ def hosts(tmp_path: Path, clock: FixedClock, postgres_url: str) -> Iterator[Host
         for orc in (one, two, three):
             drop(orc, "talk.txt", TALK)
         yield one, two, three
-    drop_schemas(postgres_url)
 
 
 def outcome(orc: Orchestrator) -> tuple[str, str | None]:

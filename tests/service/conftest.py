@@ -1,4 +1,4 @@
-"""A language model behind a real server on loopback, for tests that ask one."""
+"""A language model behind a real server on loopback, and a database on another, for tests."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ def server() -> Iterator[ModelServer]:
     made = ModelServer()
     yield made
     made.close()
+
+
+@pytest.fixture
+def url(postgres_url: str) -> str:
+    return postgres_url
 
 
 @pytest.fixture

@@ -25,22 +25,11 @@ from memgraph.store.postgres import copies
 from memgraph.store.postgres.stores import PostgresStore
 from memgraph.store.sqlite.stores import SqliteStore
 from memgraph.store.stores import store_of
-from tests.postgres_servers import drop_schemas
+from tests.postgres_servers import execute
 
 SCHEMA = f"memgraph_{NAME}"
 DIRECTIONS = ["to a server", "to a file", "between servers"]
 between_engines = pytest.mark.parametrize("direction", DIRECTIONS[:2], indirect=True)
-
-
-def execute(url: str, statement: str) -> None:
-    with closing(postgres.connect(postgres.checked_url(url))) as connection:
-        connection.execute(statement)
-
-
-@pytest.fixture
-def url(postgres_url: str) -> Iterator[str]:
-    yield postgres_url
-    drop_schemas(postgres_url)
 
 
 @dataclass(frozen=True)

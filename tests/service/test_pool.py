@@ -203,7 +203,7 @@ def test_what_was_half_made_is_made_and_what_was_lost_is_not(tmp_path: Path) -> 
     with MemoryService(tmp_path, environ={}, background=False) as service:
         paths = service.paths("orc-1")
         paths.logs.mkdir(parents=True)
-        paths.database.with_name("memory.db.new").write_bytes(b"half")
+        paths.database.with_name(".memory.db-1.draft").write_bytes(b"half")
         orc = service.orchestrator("orc-1", create=True)
         assert orc.remember("Made after all.")
         service.forget("orc-1")

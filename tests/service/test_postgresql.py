@@ -43,15 +43,9 @@ from memgraph.store.postgres import database
 from memgraph.store.sqlite.engine import migrations_folder
 from memgraph.store.stores import store_of
 from memgraph.surfaces.cli import main
-from tests.postgres_servers import drop_schemas
+from tests.postgres_servers import execute
 
 SECRET = "hunter-two"
-
-
-@pytest.fixture
-def url(postgres_url: str) -> Iterator[str]:
-    yield postgres_url
-    drop_schemas(postgres_url)
 
 
 @pytest.fixture
@@ -65,17 +59,6 @@ def served(tmp_path: Path, url: str) -> Iterator[MemoryService]:
 @pytest.fixture
 def orc(served: MemoryService) -> Orchestrator:
     return served.orchestrator("orc-1", create=True)
-
-
-def execute(url: str, statement: str) -> list[tuple[object, ...]]:
-    from memgraph.store import postgres
-
-    connection = postgres.connect(postgres.checked_url(url))
-    try:
-        cursor = connection.execute(statement)
-        return cursor.fetchall() if cursor.description else []
-    finally:
-        connection.close()
 
 
 @pytest.mark.parametrize(
@@ -414,7 +397,7 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
         assert SECRET not in str(caught.value.as_dict())
 
 
-def test_the_command_line_works_on_a_server(
+def test_the_command_line_names_what_a_server_keeps(
     tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MEMGRAPH_ROOT", str(tmp_path))
@@ -429,19 +412,11 @@ def test_the_command_line_works_on_a_server(
 
     run("init", "orc-1")
     run("remember", "orc-1", "The gate closes at nine.")
-    assert "nine" in run("recall", "orc-1", "gate")
-    assert "orc-1" in run("health", "--json")
-    run("verify", "orc-1")
-    assert "nine" in run("bulletin", "orc-1")
     run("backup", "orc-1", str(tmp_path / "backup.db"))
-    run("remember", "orc-1", "The gate closes at ten.")
     assert "memgraph~replaced_" in run("restore", "orc-1", str(tmp_path / "backup.db"))
-    assert "ten" not in run("recall", "orc-1", "gate")
-    run("restore", "orc-1", str(tmp_path / "backup.db"), "--as", "orc-2")
-    assert "nine" in run("recall", "orc-2", "gate")
-    [item] = json.loads(run("recall", "orc-2", "gate", "--json"))["data"]["items"]
+    [item] = json.loads(run("recall", "orc-1", "gate", "--json"))["data"]["items"]
     memory_id = item["memory"]["memory_id"]
-    erased = run("erase", "orc-2", "--memory-id", memory_id, "--reason", "asked for", "--yes")
+    erased = run("erase", "orc-1", "--memory-id", memory_id, "--reason", "asked for", "--yes")
     assert "not proven: what the server stores outside of its tables" in erased
     assert "archive_mode is off" in erased
 

@@ -26,16 +26,10 @@ from memgraph.errors import OrchestratorMissing, StorageError, Unauthenticated
 from memgraph.service import worker as worker_module
 from memgraph.service.access.keys import KeyStore
 from memgraph.service.worker import Worker
-from tests.postgres_servers import drop_schemas, own_server
+from tests.postgres_servers import own_server
 
 PROMPT_S = 1.0
 MEMORIES = "/v1/orchestrators/orc-1/memories"
-
-
-@pytest.fixture
-def url(postgres_url: str) -> Iterator[str]:
-    yield postgres_url
-    drop_schemas(postgres_url)
 
 
 def machine(folder: Path, url: str) -> MemoryService:

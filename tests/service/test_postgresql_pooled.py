@@ -17,7 +17,6 @@ from sqlalchemy.exc import OperationalError
 
 from memgraph import MemoryService
 from memgraph.errors import StorageError
-from tests.postgres_servers import drop_schemas
 
 PORT = 6432
 CONFIGURATION = """
@@ -64,7 +63,6 @@ def pooled(postgres_url: str, tmp_path: Path) -> Iterator[str]:
         process.terminate()
         process.wait(30)
         shutil.rmtree(folder)
-        drop_schemas(postgres_url)
 
 
 USES = """

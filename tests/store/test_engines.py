@@ -314,15 +314,6 @@ def twins(make: Make, postgres_url: str) -> tuple[Database, Database]:
     return make("one", url=""), make("other", url=postgres_url)
 
 
-@pytest.fixture(autouse=True)
-def _no_schemas(request: pytest.FixtureRequest) -> Iterator[None]:
-    yield
-    if "postgres_url" in request.fixturenames:
-        from tests.postgres_servers import drop_schemas
-
-        drop_schemas(request.getfixturevalue("postgres_url"))
-
-
 def both(databases: tuple[Database, ...], ask: Callable[[Transaction], Any]) -> Any:
     """Return what both answer, which is the same."""
     answers = []

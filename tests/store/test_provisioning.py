@@ -58,13 +58,6 @@ def test_a_new_database_is_private_and_in_wal_mode(tmp_path: Path) -> None:
     }
 
 
-def test_a_draft_that_a_dead_process_left_is_no_obstacle(tmp_path: Path) -> None:
-    for suffix in ("", "-wal", "-shm", "-journal"):
-        (tmp_path / f"memory.db.new{suffix}").write_bytes(b"half")
-    open_database(create(tmp_path)).close()
-    assert not list(tmp_path.glob("memory.db.new*"))
-
-
 def _link(path: Path) -> None:
     path.symlink_to(path.with_name("nowhere"))
 

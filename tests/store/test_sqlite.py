@@ -39,12 +39,9 @@ def failure(code: int, name: str, kind: type[Exception] = driver.OperationalErro
     [
         (5, "SQLITE_BUSY", DatabaseBusy),
         (5 | 2 << 8, "SQLITE_BUSY_SNAPSHOT", DatabaseBusy),
-        (6, "SQLITE_LOCKED", DatabaseBusy),
         (13, "SQLITE_FULL", DatabaseFull),
         (10, "SQLITE_IOERR", StorageError),
-        (10 | 3 << 8, "SQLITE_IOERR_WRITE", StorageError),
         (11, "SQLITE_CORRUPT", DatabaseCorrupt),
-        (11 | 1 << 8, "SQLITE_CORRUPT_VTAB", DatabaseCorrupt),
         (26, "SQLITE_NOTADB", DatabaseCorrupt),
         (14, "SQLITE_CANTOPEN", DatabaseMissing),
         (8, "SQLITE_READONLY", StorageError),

@@ -23,18 +23,18 @@ API = "/v1/orchestrators/orc-1"
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory, postgres_url: str) -> Iterator[Served]:
+def served(tmp_path_factory: pytest.TempPathFactory, postgres_server: str) -> Iterator[Served]:
     """A process that serves orc-1, and a service of another machine on the same database."""
-    environ = {"MEMGRAPH_MEMORY__STORAGE__URL": postgres_url}
+    environ = {"MEMGRAPH_MEMORY__STORAGE__URL": postgres_server}
     folder: Path = tmp_path_factory.mktemp("postgresql")
     with (
         MemoryService(folder / "here", environ=environ, background=False) as service,
         server_process(folder / "there", keyless=False, **environ) as process,
     ):
         service.create("orc-1")
-        keys = KeyStore(folder / "here", SystemClock(), url=postgres_url)
+        keys = KeyStore(folder / "here", SystemClock(), url=postgres_server)
         yield Served(process.url, service, keys)
-    drop_schemas(postgres_url)
+    drop_schemas(postgres_server)
 
 
 @dataclass

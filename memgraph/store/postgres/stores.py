@@ -97,9 +97,7 @@ class PostgresStore:
             if transaction.driver.found is not None:
                 raise self._taken()
             self._make_tables(transaction)
-            metadata.put(transaction, metadata.ORCHESTRATOR_KEY, self.orchestrator_id)
-            metadata.put(transaction, "created_at", str(now_ms))
-            metadata.put(transaction, "embedding_dimensions", str(dimensions))
+            metadata.begin(transaction, self.orchestrator_id, dimensions, now_ms)
 
     def open(self, settings: StorageSettings) -> PostgresDatabase:
         with self.inspect() as snapshot:

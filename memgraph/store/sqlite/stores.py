@@ -30,7 +30,7 @@ from memgraph.errors import (
 from memgraph.paths import Stamp, stamp_of
 from memgraph.store import metadata, sqlite
 from memgraph.store.engine import Store
-from memgraph.store.files import FileLock, draft_beside, fsync, publish
+from memgraph.store.files import FileLock, draft_beside, publish
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.sqlite import copies, engine
 from memgraph.store.sqlite.database import SqliteDatabase, file_identity
@@ -75,24 +75,18 @@ class SqliteStore:
 
     def create(self, *, dimensions: int, now_ms: int) -> None:
         sqlite.require_suitable_sqlite()
-        path = self.path
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+        def copy(draft: Path) -> None:
+            draft.write_bytes(engine.template(metadata.SCHEMA_HEAD).content)
+            copies.use_wal(draft)
+
+        def stamp(transaction: Transaction) -> None:
+            metadata.begin(transaction, self.orchestrator_id, dimensions, now_ms)
+
         with self.locked():
             self.require_free()
-            draft = path.with_name(path.name + ".new")
-            # A process that died while creating the database left it; it has no user's data.
-            for suffix in ("", *copies.SIDE_FILES):
-                draft.with_name(draft.name + suffix).unlink(missing_ok=True)
-            draft.write_bytes(engine.template(metadata.SCHEMA_HEAD).content)
-            with engine.alone(draft) as transaction:
-                metadata.put(transaction, metadata.ORCHESTRATOR_KEY, self.orchestrator_id)
-                metadata.put(transaction, "created_at", str(now_ms))
-                metadata.put(transaction, "embedding_dimensions", str(dimensions))
-            copies.use_wal(draft)
-            fsync(draft)
-            draft.chmod(0o600)
-            draft.rename(path)
-            fsync(path.parent)
+            copied(copy, self.path, force=False, stamp=stamp, check=None)
 
     def open(self, settings: StorageSettings) -> SqliteDatabase:
         sqlite.require_suitable_sqlite()
@@ -263,7 +257,7 @@ def copied(
     stamp: Callable[[Transaction], None] | None,
     check: Callable[[Snapshot], None] | None,
 ) -> int:
-    """Make a backup file, filled by ``copy``, and return its size; see ``engine.Store.back_up``."""
+    """Make a database file, filled by ``copy``, and return its size; see ``Store.back_up``."""
     with draft_beside(file) as draft:
         try:
             copy(draft)

@@ -17,7 +17,7 @@ def served(
 ) -> Iterator[Served]:
     url = ""
     if request.config.getoption("--engine") == "postgresql":
-        url = request.getfixturevalue("postgres_url")
+        url = request.getfixturevalue("postgres_server")
     root = tmp_path_factory.mktemp("http") / "root"
     with serving(root, config={"memory.storage.url": url}) as made:
         made.orchestrator()
