@@ -64,7 +64,7 @@ def redactions(snapshot: Snapshot, secrets: Sequence[bytes]) -> dict[int, Redact
         secrets: those that may have sealed it.
     """
     result: dict[int, Redaction] = {}
-    for (text,) in integrity.redactions().cursor(snapshot):
+    for (text,) in snapshot.cursor(integrity.redactions()):
         try:
             details = json.loads(text)
             entries, mark = details.get("redacted", []), str(details.get("hmac"))

@@ -116,10 +116,10 @@ def verify(
 
 def check_vectors(snapshot: Snapshot, report: VerifyReport) -> None:
     """Report vectors that are damaged or missing, or whose visibility is outdated."""
-    report.checked["vectors"] = integrity.vectors().scalar(snapshot)
+    report.checked["vectors"] = snapshot.scalar(integrity.vectors())
     for faulty in embeddings.index(snapshot).check():
         report.add(*_FAULTS[faulty.fault], faulty.memory_id)
-    for memory_id in integrity.without_vector().column(snapshot):
+    for memory_id in snapshot.column(integrity.without_vector()):
         message = "the memory has no vector and is not queued for embedding"
         report.add(FindingCode.VECTOR_MISSING, message, memory_id)
 
@@ -167,7 +167,7 @@ def check_memories(snapshot: Snapshot, report: VerifyReport) -> None:
     """Check contents against their hash, and immutable fields against the journal."""
     width = len(SEALED_FIELDS)
     number, last = 0, None
-    for row in integrity.memories().cursor(snapshot):
+    for row in snapshot.cursor(integrity.memories()):
         memory_id, content = row[0], row[3]
         if memory_id == last:
             report.add(FindingCode.MEMORY_EDITED, "the memory was journalled twice", memory_id)
@@ -195,7 +195,7 @@ def check_memories(snapshot: Snapshot, report: VerifyReport) -> None:
             message = "the search terms do not match the content"
             report.add(FindingCode.TEXT_INDEX_DRIFT, message, memory_id)
     report.checked["memories"] = number
-    for subject, seq in integrity.lost_memories().cursor(snapshot):
+    for subject, seq in snapshot.cursor(integrity.lost_memories()):
         report.add(
             FindingCode.MEMORY_MISSING,
             "the journal has an entry for the memory, which does not exist",
@@ -206,13 +206,13 @@ def check_memories(snapshot: Snapshot, report: VerifyReport) -> None:
 
 def check_statuses(snapshot: Snapshot, report: VerifyReport) -> None:
     """Check that the status of a memory, its history and the journal agree."""
-    for memory_id, status, last in integrity.status_mismatches().cursor(snapshot):
+    for memory_id, status, last in snapshot.cursor(integrity.status_mismatches()):
         message = f"the memory is {status}, but its history ends with {last}"
         report.add(FindingCode.STATUS_MISMATCH, message, memory_id)
-    for memory_id, status_id in integrity.broken_histories().cursor(snapshot):
+    for memory_id, status_id in snapshot.cursor(integrity.broken_histories()):
         message = "the periods of the memory's history do not join"
         report.add(FindingCode.STATUS_HISTORY_BROKEN, message, memory_id, status_id=status_id)
-    for memory_id, status, since in integrity.unjournalled_statuses().cursor(snapshot):
+    for memory_id, status, since in snapshot.cursor(integrity.unjournalled_statuses()):
         message = f"the journal has no entry for the memory's change to {status}"
         report.add(FindingCode.STATUS_UNJOURNALLED, message, memory_id, since=since)
     report.checked["status_periods"] = row_count(snapshot, "memory_status")
@@ -233,7 +233,7 @@ def check_tables(snapshot: Snapshot, report: VerifyReport) -> None:
 def check_entities(snapshot: Snapshot, report: VerifyReport) -> None:
     """Check that the mention count of each entity matches the number of its links."""
     report.checked["entities"] = row_count(snapshot, "entities")
-    for entity_id, stored, actual in integrity.miscounted_entities().cursor(snapshot):
+    for entity_id, stored, actual in snapshot.cursor(integrity.miscounted_entities()):
         message = f"the entity counts {stored} mentions but has {actual}"
         report.add(FindingCode.ENTITY_COUNT_WRONG, message, entity_id)
 
@@ -348,7 +348,7 @@ def check_chain(
     with_key = False
     redacted = redactions(snapshot, secrets)
     keyed = False
-    for entry in integrity.entries().cursor(snapshot):
+    for entry in snapshot.cursor(integrity.entries()):
         seq, sealed = entry[0], str(entry[-1])
         number += 1
         if seq != head.seq + 1:

@@ -543,7 +543,7 @@ def _never_made(paths: OrchestratorPaths) -> bool:
     """
     if os.path.lexists(paths.database):
         return False
-    begun = (paths.config_file.name, "memory.lock", f"{paths.database.name}.new")
+    begun = (paths.config_file.name, "memory.lock", f".{paths.database.name}-")
     return all(
         path.is_dir()
         or path.name.startswith(begun)

@@ -19,7 +19,7 @@ from memgraph.bulletin.board import BulletinBoard
 from memgraph.clock import MS_PER_DAY, Clock
 from memgraph.config import Settings
 from memgraph.config.schema import ReceiptSettings
-from memgraph.errors import DatabaseCorrupt, JournalBroken, MemgraphError
+from memgraph.errors import DatabaseCorrupt, DatabaseReplaced, JournalBroken, MemgraphError
 from memgraph.log import EventLog, RotatingFile
 from memgraph.operations.read.receipts import ReceiptBook
 from memgraph.operations.write import entity_links
@@ -262,6 +262,9 @@ class OpenOrchestrator:
         with ExitStack() as stack:
             with self.meters.timed("write", "wait"):
                 transaction = stack.enter_context(self.database.write(after_commit))
+            if self._service.is_elsewhere(self):
+                # A move that was killed may have left the old store in its place.
+                raise DatabaseReplaced(f"{self.paths.name} was moved to another store; try again")
             yield transaction
 
     def _background_failed(self, error: MemgraphError) -> None:

@@ -12,7 +12,6 @@ from memgraph.store.journal import SEALED_FIELDS
 from memgraph.store.statements import (
     Column,
     greatest,
-    prepared,
     unindexed,
 )
 from memgraph.store.text_index import metadata_of
@@ -28,7 +27,6 @@ def _is_erased(memory_id: Column, outer: Table) -> Column:
     return sa.exists().where(x.c.subject == memory_id, x.c.action == "erase").correlate(outer)
 
 
-@prepared
 def entries() -> sa.Select[Any]:
     """Select the journal entries in order: the sealed fields, then the seal."""
     log = tables.audit_log
@@ -36,7 +34,6 @@ def entries() -> sa.Select[Any]:
     return sa.select(*sealed, log.c.state, log.c.hash).order_by(log.c.seq)
 
 
-@prepared
 def redactions() -> sa.Select[Any]:
     """Select the details of the entries that may record redacted entries, in order."""
     log = tables.audit_log
@@ -44,7 +41,6 @@ def redactions() -> sa.Select[Any]:
     return sa.select(log.c.details).where(records).order_by(log.c.seq)
 
 
-@prepared
 def memories() -> sa.Select[Any]:
     """Select memories in order with their first journal entry; the sealed fields come first."""
     m, a = tables.memories.alias("m"), tables.audit_log.alias("a")
@@ -60,7 +56,6 @@ def memories() -> sa.Select[Any]:
     )
 
 
-@prepared
 def lost_memories() -> sa.Select[Any]:
     """Select (memory id, entry number) of journalled memories that do not exist."""
     a, m = tables.audit_log.alias("a"), tables.memories.alias("m")
@@ -69,7 +64,6 @@ def lost_memories() -> sa.Select[Any]:
     return lost.order_by(a.c.seq)
 
 
-@prepared
 def status_mismatches() -> sa.Select[Any]:
     """Select (memory id, status, open periods) unless one open period has that status."""
     m, s = tables.memories.alias("m"), tables.statuses.alias("s")
@@ -82,7 +76,6 @@ def status_mismatches() -> sa.Select[Any]:
     )
 
 
-@prepared
 def broken_histories() -> sa.Select[Any]:
     """Select (memory id, period id) of periods that do not follow the preceding one."""
     s, m = tables.statuses.alias("s"), tables.memories.alias("m")
@@ -107,7 +100,6 @@ def broken_histories() -> sa.Select[Any]:
     return sa.select(p.c.memory_id, p.c.status_id).where(broken)
 
 
-@prepared
 def unjournalled_statuses() -> sa.Select[Any]:
     """Select (memory id, status, since) of later periods without a journal entry.
 
@@ -139,14 +131,12 @@ def unjournalled_statuses() -> sa.Select[Any]:
     return sa.select(s.c.memory_id, s.c.status, s.c.since).where(*conditions)
 
 
-@prepared
 def vectors() -> sa.Select[Any]:
     """Select the number of memories with a vector."""
     e = tables.embeddings
     return sa.select(sa.func.count()).select_from(e).where(e.c.state == EmbeddingState.READY)
 
 
-@prepared
 def without_vector() -> sa.Select[Any]:
     """Select the ids of memories that have no vector and are not queued for one."""
     m, e = tables.memories.alias("m"), tables.embeddings.alias("e")
@@ -154,7 +144,6 @@ def without_vector() -> sa.Select[Any]:
     return sa.select(m.c.memory_id).where(~queued)
 
 
-@prepared
 def miscounted_entities() -> sa.Select[Any]:
     """Select (entity id, stored mentions, counted mentions) where they differ."""
     e, link = tables.entities.alias("e"), tables.links

@@ -52,11 +52,6 @@ class _JsonParameter(sa.BindParameter[Any]):
     inherit_cache = True
 
 
-def rendered(expression: sa.ClauseElement, engine: Engine) -> str:
-    """Return the SQL of an expression, with ``:name`` for each ``value``."""
-    return str(expression.compile(dialect=engine.dialect))
-
-
 @dataclass(slots=True)
 class SkippedRows:
     """The rows that a reader leaves out.

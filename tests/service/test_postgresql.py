@@ -620,8 +620,13 @@ def test_a_move_to_another_place_finishes_the_earlier_one_first(tmp_path: Path, 
     with MemoryService(root, environ={}, background=False) as service:
         memory_id = service.orchestrator("orc-1", create=True).remember("The gate closes at nine.")
         moved(service, url)
-    command = [sys.executable, "-c", MOVING, "_put_aside", str(root), ""]
-    assert subprocess.run(command, timeout=120).returncode == -signal.SIGKILL
+        service.forget("orc-1")
+        with service.opened("orc-1") as opened:
+            command = [sys.executable, "-c", MOVING, "_put_aside", str(root), ""]
+            assert subprocess.run(command, timeout=120).returncode == -signal.SIGKILL
+            # Who waited for the lock of the move writes nothing into the old store.
+            with pytest.raises(DatabaseReplaced), opened.transaction("user"):
+                pytest.fail("the old store")
     with MemoryService(root, environ={}, background=False) as service:
         # It is in the file by now, and the old schema is still there.
         assert service.settings("orc-1").memory.storage.url == ""

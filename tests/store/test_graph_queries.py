@@ -21,7 +21,7 @@ from memgraph.store.graph import Direction
 from memgraph.store.recall import CandidateReader
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.sqlite.engine import ENGINE
-from memgraph.store.statements import rendered
+from memgraph.store.statements import CompiledStatement
 from memgraph.store.visibility import STANDING, View
 
 MEMORIES = tables.memories.alias("m")
@@ -129,10 +129,12 @@ def _plan(database: Database, work: Callable[[Snapshot], Any]) -> list[str]:
 def test_a_condition_binds_ids_and_never_writes_them_out() -> None:
     evil = "x' OR 1=1 --"
     view = View(Viewer(project_ids=frozenset({evil}), agent_id=evil))
-    assert evil not in rendered(view.where(MEMORIES), ENGINE)
+    assert evil not in CompiledStatement(view.where(MEMORIES)).text(ENGINE)
     assert any(evil in str(value) for value in view.params.values())
     other = View(Viewer(project_ids=frozenset({"p"}), agent_id="a"))
-    assert rendered(view.where(MEMORIES), ENGINE) == rendered(other.where(MEMORIES), ENGINE)
+    assert CompiledStatement(view.where(MEMORIES)).text(ENGINE) == CompiledStatement(
+        other.where(MEMORIES)
+    ).text(ENGINE)
 
 
 def test_a_view_of_nothing_shows_nothing(database: Database) -> None:
