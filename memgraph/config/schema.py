@@ -221,8 +221,8 @@ class StorageSettings(SettingsGroup):
         default=5_000,
         ge=0,
         le=600_000,
-        description="Maximum wait of a write for other writers, milliseconds; jobs wait six times"
-        " as long.",
+        description="Maximum wait of a write for other writers, milliseconds; jobs and erasures"
+        " wait six times as long.",
     )
     vector_cache_mb: int = Field(
         default=512,

@@ -40,7 +40,7 @@ from memgraph.rules.evidence import Origin
 from memgraph.rules.search_terms import SearchTerms
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import entity_records, erasure, journal, memories, metadata
-from memgraph.store.engine import LONGER
+from memgraph.store.engine import LONGER, patiently
 from memgraph.store.erasure import EntityForms, Gone, MemoryToErase, Standing
 from memgraph.store.files import FileLock
 from memgraph.store.key_file import erasure_key, made_erasure_key
@@ -271,7 +271,7 @@ def erase(
 
     An unfinished earlier erasure is finished first; if it was the same one, its report is returned.
     """
-    with FileLock(opened.paths.erasing).held():
+    with patiently(), FileLock(opened.paths.erasing).held():
         if dry_run:
             opened.write_down()
             with opened.database.read() as snapshot:

@@ -189,12 +189,12 @@ class PostgresStore:
         self, draft: Store, *, aside: Path | None = None, files: Sequence[str] = ()
     ) -> str | None:
         assert isinstance(draft, PostgresStore)
-        replaced = None
         with self._begun("BEGIN") as transaction:
-            if aside is not None:
-                move_aside(aside.parent.parent / DATABASE_NAME, aside, files)
-                replaced = self._rename_aside(transaction)
+            replaced = None if aside is None else self._rename_aside(transaction)
             _rename(transaction, draft.schema, self.schema)
+            if aside is not None:
+                # After all statements: if one fails, the files stay as well.
+                move_aside(aside.parent.parent / DATABASE_NAME, aside, files)
         return replaced
 
     def put_aside(self, folder: Path) -> str | None:  # noqa: ARG002
