@@ -105,8 +105,10 @@ def verify(
             with _as_findings(database.engine, report, stage):
                 check(snapshot, report)
     report_progress("text index", len(checks), len(checks) + 1)
-    with _as_findings(database.engine, report, "text index"), database.write() as transaction:
-        if not transaction.engine.phrases.check(transaction):
+    phrases = database.engine.phrases
+    opened = database.read() if phrases.checks_snapshots else database.write()
+    with _as_findings(database.engine, report, "text index"), opened as checked:
+        if not phrases.check(checked):
             report.add(
                 FindingCode.TEXT_INDEX_DRIFT, "the full-text index differs from the memories"
             )

@@ -75,7 +75,11 @@ class PhraseIndex(Protocol):
     def rebuild(self, transaction: Transaction) -> None:
         """Rebuild the index from the memories."""
 
-    def check(self, transaction: Transaction) -> bool:
+    @property
+    def checks_snapshots(self) -> bool:
+        """True if ``check`` takes any snapshot; False: only a write transaction."""
+
+    def check(self, snapshot: Snapshot, /) -> bool:
         """Return True if the index agrees with the memories, word by word."""
 
 

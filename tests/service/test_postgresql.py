@@ -182,6 +182,14 @@ def test_an_erasure_that_searches_for_long_is_not_idle(
         assert orc.erasure.erase(memory_id=secret, reason="asked for", dry_run=False).complete
 
 
+def test_an_audit_needs_no_turn_of_the_writers(
+    served: MemoryService, orc: Orchestrator, url: str
+) -> None:
+    orc.remember("The gate closes at nine.")
+    with store_of(served.paths("orc-1"), url).locked():
+        assert orc.verify().findings == []
+
+
 def restored(
     service: MemoryService, file: Path, name: str = "orc-1", origin: str | None = None
 ) -> RestoreReport:

@@ -89,9 +89,10 @@ _PUT: Final = (
     " ON CONFLICT (pk) DO UPDATE SET words = excluded.words"
 )
 _REMOVE: Final = "DELETE FROM memory_words WHERE pk = ANY(%s)"
-_STORED: Final = (
-    "SELECT m.pk, w.words = CAST(%s AS tsvector) FROM memories AS m"
-    " LEFT JOIN memory_words AS w ON w.pk = m.pk WHERE m.pk = %s"
+_AGREE: Final = (
+    "SELECT bool_and(w.words IS NOT DISTINCT FROM CAST(v.words AS tsvector))"
+    " FROM unnest(CAST(%s AS bigint[]), CAST(%s AS text[])) AS v (pk, words)"
+    " LEFT JOIN memory_words AS w ON w.pk = v.pk"
 )
 _STRAYS: Final = (
     "SELECT EXISTS (SELECT 1 FROM memory_words AS w WHERE NOT EXISTS"
@@ -169,18 +170,19 @@ def merge(transaction: Transaction) -> bool:  # noqa: ARG001
     return False
 
 
-def check(transaction: Transaction) -> bool:
+checks_snapshots: Final = True
+
+
+def check(snapshot: Snapshot) -> bool:
     """Return True if the index agrees with ``memories``."""
-    [(has_strays,)] = transaction.driver.execute(_STRAYS)
-    if has_strays:
+    execute = snapshot.driver.execute
+    if execute(_STRAYS).fetchone()[0]:
         return False
-    execute = transaction.driver.execute
-    return all(
-        row[1]
-        for rows in _pages(transaction)
-        for pk, *texts in rows
-        for row in execute(_STORED, (vector(*texts), pk))
+    agreements = (
+        execute(_AGREE, ([row[0] for row in rows], [vector(*texts) for _, *texts in rows]))
+        for rows in _pages(snapshot)
     )
+    return all(cursor.fetchone()[0] for cursor in agreements)
 
 
 def _pages(snapshot: Snapshot) -> Iterator[list[Any]]:

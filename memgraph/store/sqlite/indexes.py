@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from memgraph.errors import DatabaseCorrupt
 from memgraph.store import sqlite
 from memgraph.store.embeddings import quantized
-from memgraph.store.snapshot import Transaction
+from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.vector_index import VectorIndex
 
 if TYPE_CHECKING:
@@ -113,7 +113,10 @@ def merge(transaction: Transaction) -> bool:
     return bool(transaction.driver.total_changes - before > 1)
 
 
-def check(transaction: Transaction) -> bool:
+checks_snapshots: Final = False
+
+
+def check(transaction: Snapshot) -> bool:
     """Return True if the index agrees with ``memories``. Requires a write transaction.
 
     Raises:
@@ -132,6 +135,6 @@ def remove_words(transaction: Transaction, *, at_once: bool) -> None:
     _command(transaction, "secure-delete", int(at_once))
 
 
-def _command(transaction: Transaction, name: str, argument: int) -> None:
+def _command(transaction: Snapshot, name: str, argument: int) -> None:
     statement = "INSERT INTO memory_fts (memory_fts, rank) VALUES (?, ?)"
     transaction.driver.execute(statement, (name, argument))
