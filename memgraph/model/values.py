@@ -121,6 +121,8 @@ StoredStatus = Annotated[
     AfterValidator(_stored),
     WithJsonSchema({"type": "string", "enum": [*STORED_STATUSES]}),
 ]
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Count = Annotated[int, Field(ge=0)]
 Unit = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Attributes = Annotated[dict[str, Any], AfterValidator(_storable_json)]
 
@@ -157,7 +159,7 @@ class Source(Value):
     step_id: Name | None = None
     captured_by: CapturedBy = CapturedBy.USER
     locator: Name | None = None
-    content_sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = None
+    content_sha256: Sha256 | None = None
 
 
 Kind = Annotated[MemoryKind, WithJsonSchema({"type": "string", "enum": [*KindFilter]})]
