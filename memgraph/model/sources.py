@@ -15,7 +15,6 @@ from memgraph.model.values import (
     Name,
     Outcome,
     Reason,
-    Sha256,
     Unit,
     Value,
 )
@@ -151,6 +150,9 @@ class SourceRetraction(Value):
     def retracted(self) -> int:
         """Return the number of retracted memories."""
         return self.given + self.derived
+
+
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
 class FileLink(Value):
