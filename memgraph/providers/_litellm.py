@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 
 EXTRA: Final = "litellm"
+FIRST_WAIT_S = 0.5
+"""The pause before the first retry, in seconds; it doubles each time."""
 MAX_WAIT_S: Final = 30.0
 """The longest pause before a retry, in seconds; if a provider asks for more, nothing is retried."""
 
@@ -59,7 +61,7 @@ class ModelConnection:
 
     Args:
         model: the name in litellm, for instance ``text-embedding-3-small`` or ``ollama/llama3``.
-        timeout_s, retries, api_base, api_key, first_wait_s: see ``ModelOptions``.
+        timeout_s, retries, api_base, api_key: see ``ModelOptions``.
 
     Raises:
         InvalidConfig: a value is out of range; ``details['key']`` names it.
@@ -70,15 +72,12 @@ class ModelConnection:
     retries: int
     api_base: str | None = None
     api_key: str | Path | None = field(default=None, repr=False)
-    first_wait_s: float = 0.5
 
     def __post_init__(self) -> None:
         if not 0.0 < self.timeout_s < float("inf"):
             raise InvalidConfig("The provider timeout must be above 0 seconds.", key="timeout_s")
         if self.retries < 0:
             raise InvalidConfig("Provider retries must not be negative.", key="retries")
-        if not 0.0 <= self.first_wait_s <= MAX_WAIT_S:
-            raise InvalidConfig("The first wait must be 0 to 30 seconds.", key="first_wait_s")
 
 
 def call(
@@ -103,7 +102,7 @@ def call(
     attempts = tenacity.Retrying(
         retry=tenacity.retry_if_exception(_may_pass),
         stop=tenacity.stop_after_attempt(connection.retries + 1),
-        wait=_pause_s(connection.first_wait_s),
+        wait=_pause_s(),
         reraise=True,
     )
     return attempts(
@@ -119,13 +118,13 @@ def _may_pass(error: BaseException) -> bool:
     return bool(error.details.get("retry_after_s", 0.0) <= MAX_WAIT_S)
 
 
-def _pause_s(first_wait_s: float) -> Callable[[tenacity.RetryCallState], float]:
+def _pause_s() -> Callable[[tenacity.RetryCallState], float]:
     """Return a function for the pause before the next attempt, in seconds.
 
     It is the time that the provider asked for, or else doubles each time, with jitter.
     """
-    doubling = tenacity.wait_exponential(multiplier=first_wait_s, max=MAX_WAIT_S)
-    jitter = tenacity.wait_random(0.0, first_wait_s)
+    doubling = tenacity.wait_exponential(multiplier=FIRST_WAIT_S, max=MAX_WAIT_S)
+    jitter = tenacity.wait_random(0.0, FIRST_WAIT_S)
 
     def pause(state: tenacity.RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome is not None else None

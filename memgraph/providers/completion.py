@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 
 DEFAULTS: Final[ModelOptions] = {"timeout_s": 60.0, "retries": 2}
-DEFAULT_MAX_TOKENS: Final = 4_096
+MAX_TOKENS: Final = 4_096
+"""The maximum length of an answer; one that is cut off there is invalid."""
 MAX_ANSWER_CHARACTERS: Final = 1_000_000
 
 _FENCED = re.compile(r"```\w*\s*\n?(.*?)```", re.DOTALL)
@@ -55,12 +56,7 @@ class CompletionProvider(Protocol):
         ...
 
 
-def completion_provider(
-    name: str,
-    *,
-    max_tokens: int = DEFAULT_MAX_TOKENS,
-    **options: Unpack[ModelOptions],
-) -> CompletionProvider:
+def completion_provider(name: str, **options: Unpack[ModelOptions]) -> CompletionProvider:
     """Return the provider for a configured name, ``litellm/<model>``. Opens no connection.
 
     Raises:
@@ -73,7 +69,7 @@ def completion_provider(
         )
     from memgraph.providers.litellm_chat import LitellmCompletion
 
-    return LitellmCompletion(model, max_tokens=max_tokens, **options)
+    return LitellmCompletion(model, **options)
 
 
 def parsed_answer(text: object) -> Any:

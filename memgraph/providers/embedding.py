@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 DEFAULTS: Final[ModelOptions] = {"timeout_s": 20.0, "retries": 2}
-DEFAULT_BATCH_SIZE: Final = 64
+BATCH_SIZE = 64
+"""The number of texts of one request to litellm."""
 MAX_CHARACTERS: Final = 8_192
 """The number of characters of a text that are embedded; the rest is ignored."""
 MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
@@ -161,7 +162,6 @@ def embedding_provider(
     name: str,
     *,
     dimensions: int | None = None,
-    batch_size: int = DEFAULT_BATCH_SIZE,
     **options: Unpack[ModelOptions],
 ) -> EmbeddingProvider:
     """Return the provider with this configured name. Loads no model and opens no connection.
@@ -170,7 +170,6 @@ def embedding_provider(
         name: ``local``, ``fake`` or ``litellm/<model>``, with litellm's model name.
         dimensions: required for ``litellm/…``; ``local`` always has 256; ``fake`` takes any, 64
             by default.
-        batch_size: texts per request, >= 1; for ``litellm/…``.
         options: for ``litellm/…``; see ``ModelOptions``.
 
     Raises:
@@ -199,7 +198,6 @@ def embedding_provider(
         return LitellmEmbedding(
             name.removeprefix(LITELLM_PREFIX),
             dimensions=dimensions,
-            batch_size=batch_size,
             **options,
         )
     raise InvalidConfig(

@@ -6,11 +6,11 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from memgraph.errors import InvalidConfig, ProviderAnswerInvalid, ProviderError
+from memgraph.errors import ProviderAnswerInvalid, ProviderError
 from memgraph.providers import _litellm
 from memgraph.providers.completion import (
-    DEFAULT_MAX_TOKENS,
     DEFAULTS,
+    MAX_TOKENS,
     object_schema,
     parsed_answer,
 )
@@ -53,24 +53,14 @@ class LitellmCompletion:
 
     Args:
         model: the name in litellm, without the ``litellm/`` of the configuration.
-        max_tokens: the maximum length of an answer, >= 1; an answer cut off there is invalid.
         options: see ``ModelOptions``.
 
     Raises:
         InvalidConfig: a value is out of range; ``details['key']`` names it.
     """
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        max_tokens: int = DEFAULT_MAX_TOKENS,
-        **options: Unpack[ModelOptions],
-    ) -> None:
-        if max_tokens < 1:
-            raise InvalidConfig("max_tokens must be at least 1.", key="max_tokens")
+    def __init__(self, model: str, **options: Unpack[ModelOptions]) -> None:
         self.name = LITELLM_PREFIX + model
-        self._max_tokens = max_tokens
         merged: ModelOptions = {**DEFAULTS, **options}
         self._connection = _litellm.ModelConnection(model, **merged)
 
@@ -82,7 +72,7 @@ class LitellmCompletion:
             "completion",
             messages=[{"role": "system", "content": system}, {"role": "user", "content": user}],
             temperature=0,
-            max_tokens=self._max_tokens,
+            max_tokens=MAX_TOKENS,
             response_format={
                 "type": "json_schema",
                 "json_schema": {"name": "answer", "schema": dict(schema), "strict": True},

@@ -10,7 +10,7 @@ import numpy as np
 from memgraph.errors import InvalidConfig, ProviderAnswerInvalid
 from memgraph.providers import _litellm
 from memgraph.providers.embedding import (
-    DEFAULT_BATCH_SIZE,
+    BATCH_SIZE,
     DEFAULTS,
     checked,
     prepared,
@@ -29,7 +29,6 @@ class LitellmEmbedding:
     Args:
         model: the name in litellm, without the ``litellm/`` of the configuration.
         dimensions: the length of every vector; also sent to models with variable dimensions.
-        batch_size: texts per request, >= 1.
         options: see ``ModelOptions``.
 
     Raises:
@@ -41,16 +40,12 @@ class LitellmEmbedding:
         model: str,
         *,
         dimensions: int,
-        batch_size: int = DEFAULT_BATCH_SIZE,
         **options: Unpack[ModelOptions],
     ) -> None:
         if dimensions < 1:
             raise InvalidConfig("Embedding dimensions must be at least 1.", key="dimensions")
-        if batch_size < 1:
-            raise InvalidConfig("The batch size must be at least 1.", key="batch_size")
         self.name = self.model = LITELLM_PREFIX + model
         self.dimensions = dimensions
-        self._batch_size = batch_size
         merged: ModelOptions = {**DEFAULTS, **options}
         self._connection = _litellm.ModelConnection(model, **merged)
 
@@ -58,8 +53,8 @@ class LitellmEmbedding:
         """See `EmbeddingProvider.embed`. Blank texts are not sent: their rows stay zero."""
         out = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         inputs = [(i, prepared(text)) for i, text in enumerate(texts) if text.strip()]
-        for start in range(0, len(inputs), self._batch_size):
-            batch = inputs[start : start + self._batch_size]
+        for start in range(0, len(inputs), BATCH_SIZE):
+            batch = inputs[start : start + BATCH_SIZE]
             out[[i for i, _ in batch]] = self._embed_batch([text for _, text in batch])
         return out
 

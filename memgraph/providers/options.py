@@ -22,14 +22,12 @@ class ModelOptions(TypedDict, total=False):
         api_base: the provider's address; None: litellm's default.
         api_key: the key, or the file that contains it, which is read at every call; None: litellm
             reads the provider's environment variable.
-        first_wait_s: the pause before the first retry, 0 to 30 seconds; it doubles each time.
     """
 
     timeout_s: float
     retries: int
     api_base: str | None
     api_key: str | Path | None
-    first_wait_s: float
 
 
 def options_of(

@@ -42,9 +42,7 @@ def provider(request: pytest.FixtureRequest) -> EmbeddingProvider:
         return embedding_provider(request.param)
     server = request.getfixturevalue("model_server")
     server.behave(server.embeds(hashed))
-    return embedding_provider(
-        "litellm/openai/any", dimensions=8, batch_size=2, api_base=server.url, api_key="k"
-    )
+    return embedding_provider("litellm/openai/any", dimensions=8, api_base=server.url, api_key="k")
 
 
 def test_rows_are_unit_float32_in_order(provider: EmbeddingProvider) -> None:
@@ -113,7 +111,6 @@ def test_checked_refuses(vectors: Any, reason: str) -> None:
         (lambda: embedding_provider("litellm/x"), "dimensions"),
         (lambda: embedding_provider("local", dimensions=128), "dimensions"),
         (lambda: embedding_provider("fake", dimensions=0), "dimensions"),
-        (lambda: embedding_provider("litellm/x", dimensions=4, batch_size=0), "batch_size"),
         (lambda: embedding_provider("litellm/x", dimensions=4, timeout_s=0.0), "timeout_s"),
         (lambda: embedding_provider("litellm/x", dimensions=4, retries=-1), "retries"),
     ],

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from memgraph.errors import (
-    InvalidConfig,
     ProviderAnswerInvalid,
     ProviderError,
     ProviderRejected,
     ProviderUnavailable,
 )
+from memgraph.providers import _litellm, litellm_embedding
 from memgraph.providers._litellm import MAX_WAIT_S, ModelConnection
 from memgraph.providers.litellm_embedding import LitellmEmbedding
 
@@ -31,13 +31,16 @@ def one_hot(text: str) -> list[float]:
 
 
 @pytest.fixture
-def make(model_server: Any, key: str) -> Callable[..., LitellmEmbedding]:
+def make(
+    model_server: Any, key: str, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., LitellmEmbedding]:
+    monkeypatch.setattr(_litellm, "FIRST_WAIT_S", 0.0)
+
     def build(model: str = "openai/any", **changed: Any) -> LitellmEmbedding:
         settings = {
             "dimensions": 4,
             "timeout_s": 10.0,
             "retries": 2,
-            "first_wait_s": 0.0,
             "api_base": model_server.url,
             "api_key": key,
         }
@@ -52,10 +55,13 @@ def failure(provider: LitellmEmbedding) -> ProviderError:
     return caught.value
 
 
-def test_batches_keep_the_order(model_server: Any, make: Any) -> None:
+def test_batches_keep_the_order(
+    model_server: Any, make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(litellm_embedding, "BATCH_SIZE", 2)
     model_server.behave(model_server.embeds(one_hot))
     texts = ["aaa", "", "a", "aa", "aaaa", "  ", "a"]
-    vectors = make(batch_size=2).embed(texts)
+    vectors = make().embed(texts)
     assert [row.tolist() for row in vectors] == [
         one_hot(text) if text.strip() else [0.0] * 4 for text in texts
     ]
@@ -113,9 +119,12 @@ def test_a_slow_server_times_out(model_server: Any, make: Any, assert_no_secret:
     assert_no_secret(error)
 
 
-def test_retry_after_is_obeyed_or_ends_it(model_server: Any, make: Any) -> None:
+def test_retry_after_is_obeyed_or_ends_it(
+    model_server: Any, make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_litellm, "FIRST_WAIT_S", MAX_WAIT_S)
     model_server.behave(model_server.fails(429, retry_after="0"), model_server.embeds(one_hot))
-    assert make(first_wait_s=MAX_WAIT_S).embed(["aa"]).any()
+    assert make().embed(["aa"]).any()
     model_server.behave(model_server.fails(429, retry_after="3600"))
     model_server.requests.clear()
     assert failure(make()).details["retry_after_s"] == 3600
@@ -180,12 +189,6 @@ def test_a_connection_does_not_show_its_key(key: str) -> None:
     assert key not in repr(ModelConnection("m", 1.0, 0, api_key=key))
 
 
-@pytest.mark.parametrize("wait", [-1.0, MAX_WAIT_S + 1, float("nan")])
-def test_the_first_wait_is_bounded(make: Any, wait: float) -> None:
-    with pytest.raises(InvalidConfig):
-        make(first_wait_s=wait)
-
-
 @pytest.mark.parametrize(
     ("given", "expected"),
     [({}, "True PRODUCTION"), ({"LITELLM_LOCAL_MODEL_COST_MAP": "no"}, "no PRODUCTION")],
@@ -219,7 +222,8 @@ def test_pauses_double_with_jitter_up_to_the_limit(
     pauses: list[float] = []
     monkeypatch.setattr("tenacity.nap.time.sleep", pauses.append)
     model_server.behave(model_server.fails(503))
-    failure(make(retries=5, first_wait_s=4.0))
+    monkeypatch.setattr(_litellm, "FIRST_WAIT_S", 4.0)
+    failure(make(retries=5))
     bounds = [(4, 8), (8, 12), (16, 20), (30, 34), (30, 34)]
     assert len(pauses) == len(bounds)
     for pause, (low, high) in zip(pauses, bounds, strict=True):
