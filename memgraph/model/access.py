@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, StringConstraints
 
 from memgraph.model.enums import Sensitivity
-from memgraph.model.values import Millis, Name, Value
+from memgraph.model.values import Millis, Name, Sha256, Value
 
 ANY: Final = "*"
 """A wildcard for every name, including future ones."""
@@ -73,7 +73,7 @@ class ApiKey(Principal):
     """A stored key, with the digest of its secret instead of the secret."""
 
     key_id: KeyId
-    sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+    sha256: Sha256
     created_at: Millis
     revoked_at: Millis | None = None
 

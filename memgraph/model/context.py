@@ -15,6 +15,7 @@ from memgraph.model.enums import MemoryKind, MemoryType, Scope, Sensitivity
 from memgraph.model.recall import MAX_TOKEN_BUDGET, MAX_TOP_N, Degraded, Mark, Names, Query
 from memgraph.model.values import (
     Attributes,
+    Count,
     Kind,
     Millis,
     Name,
@@ -287,9 +288,6 @@ class ContextPackage(Value):
     def memory_ids(self) -> tuple[str, ...]:
         """The memory ids of the items, in order."""
         return tuple(item.memory_id for item in self.items)
-
-
-Count = Annotated[int, Field(ge=0)]
 
 
 class BlockMemory(Value):

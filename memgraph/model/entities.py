@@ -9,7 +9,6 @@ from pydantic import (
     AfterValidator,
     ConfigDict,
     Field,
-    StringConstraints,
     model_validator,
 )
 from pydantic.alias_generators import to_camel
@@ -18,7 +17,7 @@ from memgraph.model.enums import CapturedBy, EntityType, MemoryKind, Scope, Sens
 from memgraph.model.recall import MAX_TOP_N, Query
 from memgraph.model.values import (
     MAX_ATTRIBUTES_CHARS,
-    MAX_CONTENT_CHARS,
+    Content,
     Memory,
     Millis,
     Name,
@@ -130,17 +129,6 @@ def _fits_attributes(text: str) -> str:
     return text
 
 
-def _require_text(text: str) -> str:
-    if not text.strip():
-        raise ValueError("contains only white space")
-    return text
-
-
-Content = Annotated[
-    Text,
-    StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARS),
-    AfterValidator(_require_text),
-]
 Limit = Annotated[int, Field(ge=1, le=MAX_TOP_N, strict=True)]
 
 

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final
-
-from pydantic import Field
+from typing import Any, Final
 
 from memgraph.model.recall import Bundle, Degraded, RecallItem, RecallRequest
-from memgraph.model.values import Millis, Value
-
-Count = Annotated[int, Field(ge=0)]
+from memgraph.model.values import Count, Millis, Value
 
 ASKED_FOR: Final = ("purpose", "workflow_run_id", "step_id", "query_sha256", "sha256")
 """The keys of ``Receipt.asked`` that are also fields, in addition to ``conversation_id``."""

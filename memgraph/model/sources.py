@@ -15,6 +15,7 @@ from memgraph.model.values import (
     Name,
     Outcome,
     Reason,
+    Sha256,
     Unit,
     Value,
 )
@@ -150,9 +151,6 @@ class SourceRetraction(Value):
     def retracted(self) -> int:
         """Return the number of retracted memories."""
         return self.given + self.derived
-
-
-Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
 class FileLink(Value):

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypedDict
 from pydantic import Field, InstanceOf
 
 from memgraph.errors import InvalidInput
-from memgraph.model.context import ContextPackage, ContextRequest, ContextTier, Task
+from memgraph.model.context import ContextPackage, ContextRequest, ContextTier, Task, Tokens
 from memgraph.model.enums import CapturedBy, MemoryType, Scope, Sensitivity, SourceType
 from memgraph.model.recall import Degraded
 from memgraph.model.values import (
@@ -202,7 +202,7 @@ class InquiryInput(TurnInput):
     question: str
     memory_ids: Annotated[tuple[Name, ...], Field(max_length=MAX_EVIDENCE)] = ()
     max_nodes: Annotated[int, Field(ge=1, le=MAX_EVIDENCE)] = 50
-    budget_tokens: Annotated[int, Field(ge=0, le=10_000_000)] | None = None
+    budget_tokens: Tokens | None = None
 
 
 class TurnWarning(Value):

@@ -60,6 +60,12 @@ def _storable(text: str) -> str:
     return text
 
 
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("contains only white space")
+    return text
+
+
 def _storable_json(value: dict[str, Any]) -> dict[str, Any]:
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
@@ -93,6 +99,12 @@ _TIME: dict[str, Any] = {
 }
 
 Text = Annotated[str, AfterValidator(_storable)]
+Content = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARS),
+    AfterValidator(_storable),
+    AfterValidator(_not_blank),
+]
 Name = Annotated[
     str, StringConstraints(min_length=1, max_length=MAX_NAME_CHARS), AfterValidator(_storable)
 ]
@@ -109,6 +121,8 @@ StoredStatus = Annotated[
     AfterValidator(_stored),
     WithJsonSchema({"type": "string", "enum": [*STORED_STATUSES]}),
 ]
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Count = Annotated[int, Field(ge=0)]
 Unit = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Attributes = Annotated[dict[str, Any], AfterValidator(_storable_json)]
 
@@ -145,7 +159,7 @@ class Source(Value):
     step_id: Name | None = None
     captured_by: CapturedBy = CapturedBy.USER
     locator: Name | None = None
-    content_sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = None
+    content_sha256: Sha256 | None = None
 
 
 Kind = Annotated[MemoryKind, WithJsonSchema({"type": "string", "enum": [*KindFilter]})]
@@ -193,11 +207,7 @@ class MemoryInput(Value):
     """
 
     key: Name | None = None
-    content: Annotated[
-        str,
-        StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARS),
-        AfterValidator(_storable),
-    ]
+    content: Content
     summary: (
         Annotated[str, StringConstraints(max_length=MAX_SUMMARY_CHARS), AfterValidator(_storable)]
         | None
@@ -236,8 +246,6 @@ class MemoryInput(Value):
 
     @model_validator(mode="after")
     def _consistent(self) -> MemoryInput:
-        if not self.content.strip():
-            raise ValueError("content: contains only white space")
         if (self.scope is Scope.GLOBAL) != (self.scope_id is None):
             raise ValueError("scope_id: a session or project scope needs one, global has none")
         if "supersedes" in self.attributes:

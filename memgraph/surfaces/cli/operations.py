@@ -184,9 +184,6 @@ def data_of(declared: Operation, result: Any, values: Mapping[str, Any]) -> dict
         result = declared.wire.of(result, limit=values.get("limit"))
     if isinstance(result, Value):
         return result.model_dump(mode="json")
-    if hasattr(result, "as_dict"):
-        plain: dict[str, Any] = result.as_dict()
-        return plain
     sent = TypeAdapter(declared.sent).dump_python(result, mode="json")
     return sent if isinstance(sent, dict) else {"items": sent}
 
