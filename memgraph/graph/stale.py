@@ -16,8 +16,9 @@ from memgraph.rules.evidence import Dependency, broken_paths
 from memgraph.rules.lifecycle import EndOfLife
 from memgraph.store import evidence, graph
 from memgraph.store.evidence import EndedMemory
+from memgraph.store.memories import existing_ids
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.visibility import View
+from memgraph.store.visibility import ACTIVE, View
 
 MAX_LOOKS: Final = 10_000
 """The maximum number of endings that one page examines."""
@@ -140,7 +141,8 @@ def _on(
         return [], cut
     paths = broken_paths(bases, refuted)
     retracted = []
-    for memory_id in evidence.active_among(snapshot, paths, view):
+    active = View(view.viewer, view.as_of, ACTIVE)
+    for memory_id in sorted(existing_ids(snapshot, paths, active)):
         ground = paths[memory_id][-1].ground_id
         item = RetractedEvidence(refuted[ground].since, ground, memory_id, paths[memory_id])
         if memory_id not in seen and (after is None or item[:3] < after):

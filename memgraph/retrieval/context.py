@@ -163,7 +163,8 @@ def rank(pool: CandidatePool, question: ParsedQuery, terms: QueryTerms) -> list[
     keys = np.array([candidate.pk for candidate in pool.candidates], dtype=np.int64)
     # Rounded, because the last bits of a sum differ between machines.
     order = np.lexsort((keys, -np.round(score, 6)))
-    return [int(key) for key in keys[order]]
+    ranked: list[int] = keys[order].tolist()
+    return ranked
 
 
 def relevance(pool: CandidatePool, terms: QueryTerms) -> Floats:

@@ -99,9 +99,9 @@ class LegResults:
     def judge(self) -> Mapping[int, float]:
         """Return the relevance of each candidate, 0..1 by key; empty without a context leg."""
         if not self.relevance and self.pool is not None and self.terms is not None:
-            judged = context.relevance(self.pool, self.terms)
-            pairs = zip(self.pool.candidates, judged, strict=True)
-            self.relevance = {candidate.pk: float(value) for candidate, value in pairs}
+            judged: list[float] = context.relevance(self.pool, self.terms).tolist()
+            pks = (candidate.pk for candidate in self.pool.candidates)
+            self.relevance = dict(zip(pks, judged, strict=True))
         return self.relevance
 
     def fused(self, k: int) -> list[FusedCandidate[int]]:

@@ -127,11 +127,14 @@ class BlockLine:
         )
 
 
-def line_of(memory: Memory, source: StoredSource, text: str | None = None) -> BlockLine:
+def line_of(
+    memory: Memory, source: StoredSource, text: str | None = None, *, handle: str = ""
+) -> BlockLine:
     """Return the line of a memory, without marks.
 
     Args:
         text: the text to show instead of the whole content.
+        handle: the short id at the end of the line; "" for none.
     """
     undated = memory.event_time is None and source.source_path is not None
     beside = memory.attributes.get(BESIDE)
@@ -142,6 +145,7 @@ def line_of(memory: Memory, source: StoredSource, text: str | None = None) -> Bl
         text=memory.content if text is None else text,
         at=None if undated else memory.said_at,
         stored_at=memory.created_at,
+        handle=handle,
         speaker=speaker_of(memory.kind, memory.source_role),
         place=""
         if memory.kind is MemoryKind.REFLECTION

@@ -299,12 +299,6 @@ def newest_endings(
     return endings, last
 
 
-def active_among(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> list[str]:
-    """Return the ids of the visible, active memories, sorted."""
-    active = View(view.viewer, view.as_of, frozenset({MemoryStatus.ACTIVE}))
-    return sorted(memories.existing_ids(snapshot, sorted(memory_ids), active))
-
-
 class Speaker(NamedTuple):
     """The role of a turn's speaker, and the conversation of the turn."""
 

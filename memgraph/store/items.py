@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -36,13 +36,6 @@ def _id(m: sa.FromClause) -> Column:
 
 
 ROWS_AT_A_TIME = 200
-
-
-class NamedItem(NamedTuple):
-    """The item id that the owner uses, and the id of the memory."""
-
-    item_id: str
-    memory_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +118,16 @@ def select(
 
 def next_to_evict(
     snapshot: Snapshot, place: ItemPlace, number: int, *, but: str | None = None
-) -> list[NamedItem]:
-    """Return the next ``number`` items to evict, except ``but``; see ``rules.lifecycle``."""
+) -> dict[str, str]:
+    """Return the next ``number`` items to evict, except ``but``: item ids by memory id.
+
+    ``rules.lifecycle`` has the order.
+    """
     m, log = tables.memories.alias("m"), tables.audit_log.alias("a")
-    # The same order as in ``rules.lifecycle``.
     confirmed = sa.exists().where(log.c.subject == m.c.memory_id, log.c.action == "confirm")
     unknown = sa.func.json_type(m.c.attributes, "$.context_item.importance") == "null"
     query = (
-        sa.select(_id(m), m.c.memory_id)
+        sa.select(m.c.memory_id, _id(m))
         .where(place.where(m), _id(m).is_distinct_from(bound(but)))
         .order_by(
             m.c.type.in_(sorted(KEPT_TYPES)) | confirmed.correlate(m),
@@ -143,7 +138,7 @@ def next_to_evict(
         )
         .limit(bound(number))
     )
-    return snapshot.mapped(NamedItem._make, query, place.view.params)
+    return dict(snapshot.rows(query, place.view.params))
 
 
 def next_items(

@@ -446,9 +446,9 @@ def _candidates(found: _Found, marks: Marks, short: Mapping[str, str]) -> list[C
     """Return the lines with their marks; sides of a contradiction stand beside each other."""
     candidates = []
     for memory_id, memory in found.memories.items():
-        line = line_of(memory, found.sources[memory.source_id])
+        handle = short.get(memory_id, "")
+        line = line_of(memory, found.sources[memory.source_id], handle=handle)
         line = marked(line, marks, found.memories.keys())
-        line = replace(line, handle=short.get(memory_id, ""))
         sides = [other for other in line.contradicts if other in found.memories][:MOST_NAMED]
         beside = (*found.beside.get(memory_id, ()), *sides)
         candidates.append(Candidate(line, tuple(dict.fromkeys(beside))))

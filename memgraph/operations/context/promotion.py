@@ -218,8 +218,8 @@ def evict(
     if number == 0:
         return ()
     evicted = items.next_to_evict(transaction, place, number, but=new)
-    retract_all(transaction, [memory.memory_id for memory in evicted], EVICTED)
-    return tuple(memory.item_id for memory in evicted)
+    retract_all(transaction, list(evicted), EVICTED)
+    return tuple(evicted.values())
 
 
 def retract_all(transaction: JournalledTransaction, memory_ids: Sequence[str], reason: str) -> None:

@@ -6,7 +6,6 @@ import hashlib
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import tzinfo
 from typing import Any, Final, TypeAlias, Unpack
 from zoneinfo import ZoneInfo
@@ -167,8 +166,7 @@ def _text(items: Sequence[EvidenceItem], edges: Sequence[Edge], mark: str, zone:
     Each line ends in the short id by which a finding cites its memory.
     """
     lines = in_time(
-        replace(line_of(item.memory, item.source), handle=short_id(item.memory.memory_id))
-        for item in items
+        line_of(item.memory, item.source, handle=short_id(item.memory.memory_id)) for item in items
     )
     text = render(lines, BlockFormat.FENCED, mark=mark, zone=zone)
     numbers = {line.memory_id: number for number, line in enumerate(lines, start=1)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.ids import short_id
@@ -207,7 +206,7 @@ def _show_pair(
     from memgraph.rules.lines import in_time, line_of, records
 
     lines = in_time(
-        replace(line_of(memory, source), handle=short_id(memory.memory_id))
+        line_of(memory, source, handle=short_id(memory.memory_id))
         for memory, source in zip(sides, sources, strict=True)
     )
     numbers = {line.memory_id: f"[{at}]" for at, line in enumerate(lines, start=first)}
