@@ -143,6 +143,10 @@ class CaseReader:
     _exponent: float
     _names: bool
 
+    @property
+    def _until(self) -> int:
+        return MAX_MS if self._view.as_of is None else self._view.as_of
+
     def of(self, edge_id: str) -> Case:
         """Return a case; see ``Contradictions.get``."""
         snapshot, view = self._snapshot, self._view
@@ -202,26 +206,24 @@ class CaseReader:
         premise: InvalidPremise | None,
     ) -> CaseSide:
         snapshot, memory_id = self._snapshot, memory.memory_id
-        until = MAX_MS if self._view.as_of is None else self._view.as_of
-        own, added = supports.origins(snapshot, memory_id, until=until)
+        own, added = supports.origins(snapshot, memory_id, until=self._until)
         return CaseSide(
             memory=memory,
             source=source,
             stored_by=journal.author_of(snapshot, memory_id),
-            supports=supports.further(snapshot, [memory_id], until=until),
+            supports=supports.further(snapshot, [memory_id], until=self._until),
             independent_sources=independent_sources(own, added),
             said_at=memory.said_at,
             effective_confidence=confidence_at(memory, self._at, self._exponent),
-            confirmed=edges.was_confirmed(snapshot, memory_id, until=self._view.as_of),
+            confirmed=edges.was_confirmed(snapshot, memory_id, until=self._until),
             premise=premise,
             influence=self._influence(memory_id),
         )
 
     def _influence(self, memory_id: str) -> Influence:
         snapshot, view = self._snapshot, self._view
-        until = MAX_MS if view.as_of is None else view.as_of
         mentions = influence.receipts_naming(
-            snapshot, [memory_id], view, limit=MAX_RECEIPTS + 1, until=until
+            snapshot, [memory_id], view, limit=MAX_RECEIPTS + 1, until=self._until
         )
         recalls = mentions[:MAX_RECEIPTS]
         runs = sorted({recall.workflow_run_id for recall in recalls if recall.workflow_run_id})
@@ -239,7 +241,8 @@ class CaseReader:
         )
 
     def _journal(self, edge: Edge) -> tuple[JournalNote, ...]:
-        rows = edges.journal_of_edge(
-            self._snapshot, edge, until=self._view.as_of, limit=MAX_JOURNAL + 1
+        ends, until = (edge.from_id, edge.to_id), self._until
+        rows = graph.journal_about(
+            self._snapshot, ends, MAX_JOURNAL + 1, until=until, edge_id=edge.edge_id
         )
         return journal_notes(self._snapshot, self._view, rows)

@@ -123,7 +123,7 @@ class _TraceBuilder:
         return tuple(sorted(open_pairs, key=lambda edge: (edge.created_at, edge.edge_id)))
 
     def _journal(self, memory_id: str) -> tuple[JournalNote, ...]:
-        rows = graph.journal_about(self._snapshot, memory_id, MAX_JOURNAL + 1, until=self._until)
+        rows = graph.journal_about(self._snapshot, [memory_id], MAX_JOURNAL + 1, until=self._until)
         if len(rows) > MAX_JOURNAL:
             self._cut.add("max_journal")
             rows = rows[1:]

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from memgraph.clock import MAX_MS
 from memgraph.errors import Conflict, NotFound
 from memgraph.ids import SHORT_CHARS
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
@@ -39,7 +40,6 @@ from memgraph.store.visibility import (
 
 _DISMISSIBLE: Final = (EdgeType.CONTRADICTS, EdgeType.UPDATES)
 SYMMETRIC = (EdgeType.CONTRADICTS, EdgeType.RELATED_TO)
-LATEST: Final = 2**63 - 1
 EDGE_PREFIX: Final = "edge_"
 MOST_NAMED: Final = 10
 
@@ -429,40 +429,12 @@ def full_id(snapshot: Snapshot, text: str, view: View) -> str:
 # -- the journal of a contradiction, and dismissed pairs -------------------------------------------
 
 
-def was_confirmed(snapshot: Snapshot, memory_id: str, *, until: int | None) -> bool:
-    """Return True if a memory was confirmed by a time in milliseconds; None: at any time."""
+def was_confirmed(snapshot: Snapshot, memory_id: str, *, until: int = MAX_MS) -> bool:
+    """Return True if a memory was confirmed by a time in milliseconds."""
     log = tables.audit_log
     of_memory = (log.c.subject == bound(memory_id), log.c.action == "confirm")
-    row = snapshot.row(
-        sa.select(log.c.seq)
-        .where(*of_memory, log.c.at <= bound(LATEST if until is None else until))
-        .limit(1)
-    )
+    row = snapshot.row(sa.select(log.c.seq).where(*of_memory, log.c.at <= bound(until)).limit(1))
     return row is not None
-
-
-def journal_of_edge(snapshot: Snapshot, edge: Edge, *, until: int | None, limit: int) -> list[Any]:
-    """Return the last ``limit`` journal entries about an edge, oldest first.
-
-    Each is (seq, at, actor, action, details as JSON).
-
-    Args:
-        until: include entries up to this time in milliseconds; None: all.
-    """
-    log = tables.audit_log
-    query = (
-        sa.select(log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.details)
-        .where(
-            log.c.subject.in_([bound(edge.from_id), bound(edge.to_id)]),
-            log.c.at <= bound(LATEST if until is None else until),
-            sa.func.json_valid(log.c.details),
-            member(log.c.details, "edge_id") == bound(edge.edge_id),
-        )
-        .order_by(log.c.seq.desc())
-        .limit(bound(limit))
-    )
-    rows = snapshot.rows(query)
-    return rows[::-1]
 
 
 @prepared

@@ -293,23 +293,29 @@ def status_history(
 
 
 def journal_about(
-    snapshot: Snapshot, memory_id: str, limit: int, *, until: int = MAX_MS
+    snapshot: Snapshot,
+    memory_ids: Sequence[str],
+    limit: int,
+    *,
+    until: int = MAX_MS,
+    edge_id: str | None = None,
 ) -> list[Any]:
-    """Return the last ``limit`` journal entries about a memory, oldest first.
+    """Return the last ``limit`` journal entries about memories, oldest first.
 
     Each is (seq, at, actor, action, details as JSON).
 
     Args:
         until: include entries up to this time, in milliseconds.
+        edge_id: only entries that name this edge.
     """
-    log = tables.audit_log
-    query = (
-        sa.select(log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.details)
-        .where(log.c.subject == bound(memory_id), log.c.at <= bound(until))
-        .order_by(log.c.seq.desc())
-        .limit(bound(limit))
+    log = tables.audit_log.c
+    query = sa.select(log.seq, log.at, log.actor, log.action, log.details).where(
+        log.subject.in_(list(map(bound, memory_ids))), log.at <= bound(until)
     )
-    return snapshot.rows(query)[::-1]
+    if edge_id is not None:
+        named = member(log.details, "edge_id") == bound(edge_id)
+        query = query.where(sa.func.json_valid(log.details), named)
+    return snapshot.rows(query.order_by(log.seq.desc()).limit(bound(limit)))[::-1]
 
 
 def _types(edge_types: Iterable[EdgeType] | None) -> Types:

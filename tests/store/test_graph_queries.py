@@ -63,7 +63,7 @@ QUERIES: dict[str, Callable[[Snapshot, View], Any]] = {
         criteria=ContradictionFilter(memory_id="x", oldest_first=True),
     ),
     "status_history": lambda c, v: graph.status_history(c, "x"),
-    "journal_about": lambda c, v: graph.journal_about(c, "x", 5),
+    "journal_about": lambda c, v: graph.journal_about(c, ["x"], 5),
     "knowledge": lambda c, v: bulletins.KNOWLEDGE.read(c, v, NOW, 0.5),
     "goals": lambda c, v: bulletins.GOALS.read(c, v, NOW, 0.5),
     "open_todos": lambda c, v: bulletins.OPEN_TODOS.read(c, v, NOW, 0.5),

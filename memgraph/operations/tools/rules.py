@@ -124,7 +124,7 @@ def require_correctable(
     memory = _fact(snapshot, memory_id, view)
     if turn is not None and _stated(snapshot, memory_id, turn):
         return memory
-    if memory.type is MemoryType.IDENTITY or edges.was_confirmed(snapshot, memory_id, until=None):
+    if memory.type is MemoryType.IDENTITY or edges.was_confirmed(snapshot, memory_id):
         raise AccessDenied(
             "a person confirmed this fact, so only a person can correct it; remember the new"
             " statement instead",

@@ -52,7 +52,7 @@ def confirm(transaction: JournalledTransaction, memory_id: str, *, view: View) -
 
 def is_protected(snapshot: Snapshot, memory_id: str) -> bool:
     """Return True if a person confirmed a memory, or protected an entity that it names."""
-    return edges.was_confirmed(snapshot, memory_id, until=None) or any(
+    return edges.was_confirmed(snapshot, memory_id) or any(
         entity_records.of_memory(snapshot, memory_id).values()
     )
 
