@@ -177,7 +177,8 @@ def _show_pairs(screen: Screen, pairs: Sequence[Contradiction]) -> None:
     for at, pair in enumerate(pairs):
         sides = pair.first, pair.second
         _show_pair(screen, pair.edge, sides, pair.sources, moot=pair.moot, first=2 * at + 1)
-    screen.line(DECIDE, style="dim")
+    if any(pair.state == "open" for pair in pairs):
+        screen.line(DECIDE, style="dim")
 
 
 def _case(screen: Screen, case: Case, _: Call) -> None:
