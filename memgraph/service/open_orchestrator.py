@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -163,6 +164,11 @@ class OpenOrchestrator:
             )
 
     @cached_property
+    def _moving(self) -> str:
+        # Every write looks for it: building its path would take longer.
+        return os.fspath(self.paths.moving)
+
+    @cached_property
     def anchor_file(self) -> Path:
         """The file that holds the journal's head."""
         return anchor.anchor_path(self.paths.database, self.settings.memory.audit.anchor_path)
@@ -262,8 +268,8 @@ class OpenOrchestrator:
         with ExitStack() as stack:
             with self.meters.timed("write", "wait"):
                 transaction = stack.enter_context(self.database.write(after_commit))
-            if self._service.is_elsewhere(self):
-                # A move that was killed may have left the old store in its place.
+            # A move that was killed may have left its record, and the old store in its place.
+            if os.path.lexists(self._moving) and self._service.is_elsewhere(self):
                 raise DatabaseReplaced(f"{self.paths.name} was moved to another store; try again")
             yield transaction
 
