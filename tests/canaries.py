@@ -110,13 +110,11 @@ def built(service: MemoryService, name: str, prefix: str = "a") -> World:
     return world
 
 
-def leaks(told: Iterable[str], forbidden: frozenset[str]) -> set[str]:
+def leaks(told: Iterable[str], forbidden: frozenset[str]) -> frozenset[str]:
     """What of the forbidden stands in texts."""
-    found: set[str] = set()
-    for text in told:
-        found |= {word for word in _WORD.findall(text) if word in forbidden}
-        found |= {word for word in forbidden if not word.startswith("Kx") and word in text}
-    return found
+    text = "\n".join(told)
+    words = forbidden.intersection(_WORD.findall(text))
+    return words | {each for each in forbidden if not each.startswith("Kx") and each in text}
 
 
 def words_in(told: Iterable[str]) -> set[str]:

@@ -46,8 +46,14 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection(session: pytest.Session) -> None:
+    """Look for no garbage while tests are collected: it takes a third of the time."""
+    gc.disable()
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """What was loaded and collected stays: it need not be looked through for garbage again."""
+    gc.enable()
     gc.collect()
     gc.freeze()
 

@@ -394,7 +394,7 @@ def test_no_life_of_items_tells_the_backends_apart(handle: Orchestrator) -> None
                 assert self.one.list_all() == self.other.list_all()
                 assert self.one.count() == self.other.count()
 
-    Lives.TestCase.settings = settings(max_examples=25, stateful_step_count=20)
+    Lives.TestCase.settings = settings(max_examples=12, stateful_step_count=20)
     Lives.TestCase().runTest()
 
     assert handle.verify().findings == []

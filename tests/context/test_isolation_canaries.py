@@ -73,10 +73,10 @@ def recalls(orc: Orchestrator, world: World) -> Iterator[Any]:
         yield orc.recall(QUERY, top_n=200, **fields)
         if fields.keys() & {"kinds", "types", "tags", "event_after"}:
             yield orc.recall("", top_n=200, **fields)
-    for session in world.sessions:
+    for session in world.sessions[::4]:
         yield orc.recall(QUERY, session_id=session)
     # One by one, by the words of those that are hidden too.
-    for canary in world.canaries[::3]:
+    for canary in world.canaries[::9]:
         word = sorted(canary.words)[-1]
         found = orc.recall(word, top_n=5).model_copy(update={"query": ""})
         yield found
@@ -113,7 +113,7 @@ def gets(orc: Orchestrator, world: World) -> Iterator[Any]:
 
 
 def traces(orc: Orchestrator, world: World) -> Iterator[Any]:
-    for each in world.seen(orc.viewer):
+    for each in world.seen(orc.viewer)[::2]:
         yield orc.trace(each.memory_id)
         yield orc.trace(each.memory_id, as_of=world.at)
     for each in world.hidden(orc.viewer):
@@ -260,6 +260,9 @@ def bulletin_histories(orc: Orchestrator, world: World) -> Iterator[Any]:
 def source_lists(orc: Orchestrator, world: World) -> Iterator[Any]:
     for kind in (None, *SourceName):
         yield orc.sources.list(kind=kind, limit=500)
+
+
+def sources(orc: Orchestrator, world: World) -> Iterator[Any]:
     names = [(kind, each.name) for kind in SourceName for each in orc.sources.list(kind=kind).items]
     for kind, name in names:
         yield orc.sources.get(kind, name)
@@ -274,7 +277,7 @@ def source_retractions(orc: Orchestrator, world: World) -> Iterator[Any]:
         SourceName.CONTENT: "content_sha256",
     }
     for kind, field in fields.items():
-        for each in owner.sources.list(kind=kind, limit=500).items:
+        for each in owner.sources.list(kind=kind, limit=500).items[::3]:
             try:
                 found = orc.sources.retract(reason="x", **{field: each.name})  # type: ignore[arg-type]
             except NotFound:
@@ -377,7 +380,7 @@ READS: dict[str, Walk] = {
     "receipts.bulletins": bulletin_histories,
     "receipts.bulletin": bulletin_histories,
     "sources.retract": source_retractions,
-    "sources.get": source_lists,
+    "sources.get": sources,
     "sources.list": source_lists,
     "sessions.list": lambda orc, world: iter([orc.sessions.list(limit=1000)]),
     "graph.connected": lambda orc, world: iter([orc.graph.connected(limit=2_000)]),
@@ -532,9 +535,9 @@ def test_every_path_that_is_walked_leads_somewhere(
     service: MemoryService, world: World, method: str
 ) -> None:
     orc = service.orchestrator("one", viewer=EVERYTHING)
-    told = [text for each in READS[method](orc, world) for text in texts(each)]
+    hidden = frozenset[str]().union(*map(world.forbidden, READERS.values()))
     # Each shows to whoever may see all what it would have leaked to the others.
-    assert any(leaks(told, world.forbidden(viewer)) for viewer in READERS.values())
+    assert any(leaks(texts(each), hidden) for each in READS[method](orc, world))
 
 
 @pytest.mark.parametrize("reader", READERS)

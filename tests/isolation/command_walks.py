@@ -107,7 +107,6 @@ def _subgraph(view: View) -> Iterator[Line]:
 def _contradictions(view: View) -> Iterator[Line]:
     yield ["contradictions", ONE, "--limit", "500"]
     yield ["contradictions", ONE, "--limit", "500", "--resolved"]
-    yield ["contradictions", ONE, "--after", view.hidden_edges[0][0]]
     yield ["contradictions", ONE, "--after", f"{view.world.at + 1}.{view.hidden_edges[0][0]}"]
 
 

@@ -39,12 +39,10 @@ READ_BY_POST = (
     *("/turns/message", "/turns/step", "/turns/diagnostics"),
 )
 DENIED = {"memory.not_found", "access.denied"}
-BRIEFLY = {
-    *(name for name in SEEING if name.endswith(" alone")),
-    *("no scope", "internal", "confidential", "every scope"),
-    *OWNERS,
-}
+BRIEFLY = {*PEOPLE} - {"public", "a task", "a project", "an agent"}
 """Those who see as others do who ask everything: they send every third request of each walk."""
+WALKING = {*PEOPLE} - {"internal", "operator"}
+"""Those who walk all routes; of two levels and of two owners one."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +131,7 @@ def test_every_route_is_walked(server: Served) -> None:
     assert mounted(server) <= documented
 
 
-@pytest.mark.parametrize("who", PEOPLE)
+@pytest.mark.parametrize("who", sorted(WALKING))
 def test_somebody_on_every_route(made: Built, tmp_path: Path, who: str) -> None:
     result = walk(made, tmp_path / "root", who)
     named = frozenset[str]()

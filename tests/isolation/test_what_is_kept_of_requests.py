@@ -33,7 +33,8 @@ def all_that_is_kept(made: Built, root: Path) -> dict[str, str]:
     with served(made, root / "copy", PrometheusMeters()) as server:
         view = View(server.world, server.other, SEEING["no scope"].viewer, server.made)
         for route in in_order(server):
-            for ask in WALKS[route](view):
+            # A walk's requests differ in what they name: some of each are enough.
+            for ask in list(WALKS[route](view))[::3]:
                 server.ask("everything", ask)
         server.work_off()
         for ask in _odd():

@@ -76,8 +76,13 @@ def test_an_answer_without_the_words_is_found_beside_its_question(orc: Orchestra
         ("Ben", "It was the accordion, he practised every evening for a year."),
         ("Ana", "Lovely."),
     )
-    for number in range(60):
-        say(orc, f"other-{number}", ("Cid", f"The weather report number {number} said rain."))
+    reports: dict[str, Any] = {"kind": "episode", "source_role": "Cid"}
+    orc.remember_many(
+        {"content": f"The weather report number {n} said rain.", "session_id": f"other-{n}"}
+        | reports
+        for n in range(60)
+    )
+    orc.maintenance.embed_pending()
     found = orc.recall("instrument brother learn Lisbon", top_n=3).ids
     assert {asked, answer} <= set(found)
 
@@ -472,8 +477,8 @@ def test_the_first_recall_waits_for_the_vectors(
 
 def test_a_hub_of_edges_stays_bounded(orc: Orchestrator) -> None:
     [hub] = remember(orc, "The hub of all the spokes.")
-    outcomes = orc.remember_many([{"content": f"Spoke {n}."} for n in range(1_200)])
-    for outcome in outcomes[:300]:
+    outcomes = orc.remember_many([{"content": f"Spoke {n}."} for n in range(230)])
+    for outcome in outcomes:
         orc.relate(hub, "RelatedTo", outcome.memory_id or "")
     bundle = orc.recall("hub", top_n=20)
     assert bundle.ids[0] == hub

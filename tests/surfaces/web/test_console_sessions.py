@@ -5,17 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from memgraph.surfaces.web.sessions import MOST_SESSIONS, ConsoleSessions
+import pytest
+
+from memgraph.surfaces.web import sessions as module
+from memgraph.surfaces.web.sessions import ConsoleSessions
 
 
-def test_the_session_that_was_unused_longest_makes_room(tmp_path: Path) -> None:
+def test_the_session_that_was_unused_longest_makes_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_SESSIONS", 20)
     sessions = ConsoleSessions(tmp_path, idle_ms=10_000)
-    ids = [sessions.open("k", number)[0] for number in range(MOST_SESSIONS)]
+    ids = [sessions.open("k", number)[0] for number in range(20)]
     assert sessions.find(ids[0], 2_000) is not None
     sessions.open("k", 2_001)
     assert sessions.find(ids[0], 2_002) is not None
     assert sessions.find(ids[1], 2_002) is None
-    assert len(set(ids)) == MOST_SESSIONS
+    assert len(set(ids)) == 20
 
 
 def test_sessions_are_readable_by_their_owner_alone_and_a_torn_one_is_none(tmp_path: Path) -> None:
