@@ -391,8 +391,7 @@ def latency(
     ] = None,
 ) -> CommandResult:
     """Measure speed, memory and disk beside plain SQL, starts, a server, and the worst cases."""
-    from benchmarks import latency as bench
-    from benchmarks import latency_report
+    from benchmarks import latency as bench, latency_report
 
     wanted = _sizes(sizes)
     with latency_report.told_progress(wanted) as told:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import platformdirs
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.paths import (

@@ -28,9 +28,7 @@ from memgraph.rules.bulletin import BulletinSection, Entry, is_bare
 from memgraph.rules.contradictions import MOST_NAMED, in_order
 from memgraph.rules.lines import BlockLine, place_of, speaker_of
 from memgraph.rules.scope import Viewer, predicate
-from memgraph.store import bulletins as queries
-from memgraph.store import graph
-from memgraph.store import recall as recall_rows
+from memgraph.store import bulletins as queries, graph, recall as recall_rows
 from memgraph.store.bulletins import BulletinExcerpt
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import ACTIVE, STANDING, View

@@ -19,8 +19,7 @@ from memgraph.client.operations import (
     segment,
 )
 from memgraph.client.server import Call, Server
-from memgraph.context.assembly import ConfirmationCallback
-from memgraph.context.assembly import confirmed as answer_of
+from memgraph.context.assembly import ConfirmationCallback, confirmed as answer_of
 from memgraph.errors import ConfirmationMissing, Conflict, InvalidInput, RemoteAnswerInvalid
 from memgraph.model.access import Narrowing
 from memgraph.model.conversation import AgentTurn, UserTurn

@@ -15,8 +15,7 @@ from memgraph.model.graph import (
     PairEvent,
 )
 from memgraph.model.tables import AuditRow
-from memgraph.store import graph
-from memgraph.store import history as history_rows
+from memgraph.store import graph, history as history_rows
 from memgraph.store.history import ContradictingPair, Interval, StatusStart
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View

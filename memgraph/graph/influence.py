@@ -26,8 +26,7 @@ from memgraph.model.sources import NamedSource
 from memgraph.model.values import Memory
 from memgraph.rules.evidence import BASIS_EDGES
 from memgraph.rules.lifecycle import refuted
-from memgraph.store import graph, influence, supports
-from memgraph.store import sources as sources_rows
+from memgraph.store import graph, influence, sources as sources_rows, supports
 from memgraph.store.evidence import endings
 from memgraph.store.graph import Direction
 from memgraph.store.influence import Place

@@ -19,7 +19,7 @@ from memgraph.model.columns import (
     json_column,
     json_value,
     memory_ref,
-    metadata,
+    metadata as metadata,
     related_row,
     related_rows,
 )
@@ -38,17 +38,17 @@ from memgraph.model.enums import (
     SourceType,
 )
 from memgraph.model.record_tables import (
-    AuditRow,
-    BulletinRow,
-    DocumentKeyRow,
-    IngestFileRow,
-    JobRunRow,
-    MetadataRow,
-    PendingLinkRow,
-    RecallItemRow,
-    RecallRow,
-    SessionRow,
-    SupportRow,
+    AuditRow as AuditRow,
+    BulletinRow as BulletinRow,
+    DocumentKeyRow as DocumentKeyRow,
+    IngestFileRow as IngestFileRow,
+    JobRunRow as JobRunRow,
+    MetadataRow as MetadataRow,
+    PendingLinkRow as PendingLinkRow,
+    RecallItemRow as RecallItemRow,
+    RecallRow as RecallRow,
+    SessionRow as SessionRow,
+    SupportRow as SupportRow,
 )
 
 _STATUS_CHECK = f"status IN ({', '.join(repr(status.value) for status in STORED_STATUSES)})"
@@ -121,32 +121,6 @@ class MemoryEntityRow(Row, table=True):
     memory_pk: int = column(sa.Integer, sa.ForeignKey("memories.pk"), primary_key=True)
     # The keys of the entity's names that the memory says, one a line.
     names: str = column(sa.Text, nullable=False)
-
-
-__all__ = [
-    "AuditRow",
-    "BulletinRow",
-    "ComparisonRow",
-    "DerivationRow",
-    "DocumentKeyRow",
-    "EdgeRow",
-    "EmbeddingRow",
-    "EntityAliasRow",
-    "EntityRow",
-    "IngestFileRow",
-    "JobRunRow",
-    "MemoryEntityRow",
-    "MemoryRow",
-    "MetadataRow",
-    "PendingLinkRow",
-    "RecallItemRow",
-    "RecallRow",
-    "SessionRow",
-    "SourceRow",
-    "StatusRow",
-    "SupportRow",
-    "metadata",
-]
 
 
 # Appended to an index, so that hidden rows are skipped without reading the table.

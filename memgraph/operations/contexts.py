@@ -20,8 +20,7 @@ from memgraph.model.context import (
 )
 from memgraph.model.enums import Scope
 from memgraph.model.operation import F, MemoryId, WireFormat, operation
-from memgraph.model.remote import Limit as PageLimit
-from memgraph.model.remote import PromotedId, TierItem, TierPage
+from memgraph.model.remote import Limit as PageLimit, PromotedId, TierItem, TierPage
 from memgraph.model.values import Name, Reason
 from memgraph.operations.handle import Handle, closed_to_viewer
 

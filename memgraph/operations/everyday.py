@@ -33,8 +33,7 @@ from memgraph.model.operation import (
 )
 from memgraph.model.recall import MAX_TOKEN_BUDGET, Bundle, Query, RecallFields, RecallRequest
 from memgraph.model.receipts import Receipt
-from memgraph.model.remote import MAX_BATCH, EdgeId, Outcomes
-from memgraph.model.remote import MemoryId as StoredId
+from memgraph.model.remote import MAX_BATCH, EdgeId, MemoryId as StoredId, Outcomes
 from memgraph.model.values import (
     Correction,
     EdgeInput,

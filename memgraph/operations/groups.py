@@ -21,8 +21,7 @@ from memgraph.model.operation import (
     operation,
     with_groups,
 )
-from memgraph.model.remote import Limit as PageLimit
-from memgraph.model.remote import SessionEnded, SessionPage
+from memgraph.model.remote import Limit as PageLimit, SessionEnded, SessionPage
 from memgraph.model.values import MAX_NAME_CHARS, Name
 from memgraph.operations.agent_memory import AgentMemory
 from memgraph.operations.contexts import Contexts

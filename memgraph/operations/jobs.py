@@ -11,8 +11,7 @@ from memgraph.model.access import Permission
 from memgraph.model.enums import JobName
 from memgraph.model.jobs import JobPlan, JobRun
 from memgraph.model.operation import F, WireFormat, local, operation
-from memgraph.model.remote import JobRuns
-from memgraph.model.remote import Limit as PageLimit
+from memgraph.model.remote import JobRuns, Limit as PageLimit
 from memgraph.model.values import Name, one_of
 from memgraph.operations.handle import Handle
 

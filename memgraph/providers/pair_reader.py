@@ -14,8 +14,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
 
-from memgraph.providers.local import MODEL_DIRECTORY as VOCABULARY_DIRECTORY
-from memgraph.providers.local import WordPieces, damaged, verify
+from memgraph.providers.local import (
+    MODEL_DIRECTORY as VOCABULARY_DIRECTORY,
+    WordPieces,
+    damaged,
+    verify,
+)
 
 if TYPE_CHECKING:
     import numpy as np

@@ -55,8 +55,7 @@ from memgraph.rules.shares import (
     shared,
 )
 from memgraph.rules.sources import citation
-from memgraph.store import embeddings, graph, supports
-from memgraph.store import recall as recall_rows
+from memgraph.store import embeddings, graph, recall as recall_rows, supports
 from memgraph.store.recall import GraphContents, RecallCandidate, RecallFilter, StoreState
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import STANDING

@@ -28,8 +28,15 @@ from memgraph.operations.write.embedding import EmbeddingWorker, model_mismatch
 from memgraph.operations.write.entity_links import NameFinders
 from memgraph.paths import OrchestratorPaths
 from memgraph.service.background import BackgroundWork
-from memgraph.store import comparisons, embeddings, journal, metadata, postings, whole_tables
-from memgraph.store import receipts as receipts_rows
+from memgraph.store import (
+    comparisons,
+    embeddings,
+    journal,
+    metadata,
+    postings,
+    receipts as receipts_rows,
+    whole_tables,
+)
 from memgraph.store.engine import Database
 from memgraph.store.erasure import UNFINISHED_KEY, erased_through
 from memgraph.store.journal import JournalHead

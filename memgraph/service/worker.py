@@ -25,11 +25,9 @@ from memgraph.errors import (
 from memgraph.model.enums import JobName
 from memgraph.model.jobs import STOPPED, JobPlan, JobRun
 from memgraph.paths import Stamp, orchestrator_names
-from memgraph.service import job_runs as jobs
-from memgraph.service import pool
+from memgraph.service import job_runs as jobs, pool
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import embeddings, sessions
-from memgraph.store import jobs as jobs_rows
+from memgraph.store import embeddings, jobs as jobs_rows, sessions
 
 if TYPE_CHECKING:
     from memgraph.service.memory_service import MemoryService

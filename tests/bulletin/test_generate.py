@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 from filling import DAY, NOW, Filling, fresh_database
 from graph_worlds import plans, stored, viewers
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from memgraph.bulletin.generate import generate_in, view_key
 from memgraph.config.schema import BulletinSettings

@@ -8,11 +8,9 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from memgraph.consolidation import page_model, reflection_model, relations
-from memgraph.consolidation import statements as checks
+from memgraph.consolidation import page_model, reflection_model, relations, statements as checks
 from memgraph.consolidation.page_model import AnswerReader, PagePrompt, operations_of
 from memgraph.consolidation.ports import KnownMemory, PageTurn
 from memgraph.consolidation.statements import CitingStatement, EvidenceLine, check_statements

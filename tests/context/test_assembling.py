@@ -9,8 +9,7 @@ from datetime import UTC
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from memgraph.context import assembly
 from memgraph.context.assembly import AssembledContext, ContextPlan, assembled

@@ -6,8 +6,7 @@ import hashlib
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from memgraph.context.stores import MAX_OUTPUT_CHARS, output_payload, shortened
 from memgraph.errors import InvalidInput

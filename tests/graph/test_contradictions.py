@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from filling import DAY, NOW, Filling
 from graph_worlds import plans, reading, stored, viewers
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from memgraph.errors import InvalidInput
 from memgraph.graph import cases

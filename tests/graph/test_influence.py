@@ -18,8 +18,7 @@ from graph_worlds import (
     stored,
     viewers,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from memgraph.errors import NotFound
 from memgraph.graph import influence as influences

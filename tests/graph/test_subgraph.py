@@ -6,8 +6,7 @@ from typing import Any
 
 from filling import NOW, Filling
 from graph_worlds import World, plans, reading, stored, viewers
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from memgraph.graph import subgraph as subgraphs
 from memgraph.model.enums import STORED_STATUSES, EdgeType, MemoryStatus

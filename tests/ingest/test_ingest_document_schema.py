@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 from pydantic import ValidationError
 
 from ingest.parsers.memories import IngestDocument, document_schema

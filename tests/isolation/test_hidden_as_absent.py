@@ -16,12 +16,10 @@ from typing import Any
 
 import pytest
 import service_walks  # noqa: F401  # adds its walks
-from canaries import AGENTS as AGENT_IDS
-from canaries import World
+from canaries import AGENTS as AGENT_IDS, World
 from route_walks import HERE, WALKS, View
 from served_worlds import SEEING, Ask, Built, Served, served
-from test_mcp_walked import AGENTS
-from test_mcp_walked import asks as mcp_asks
+from test_mcp_walked import AGENTS, asks as mcp_asks
 from test_routes_walked import in_order
 
 ID = re.compile(r"\b([a-z]+)_[0-9A-HJKMNP-TV-Z]{26}\b")

@@ -6,8 +6,7 @@ import math
 
 import pysqlite3.dbapi2 as sqlite
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from memgraph.retrieval import request
 

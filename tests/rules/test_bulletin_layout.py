@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from memgraph.model.enums import MemoryKind, MemoryType
 from memgraph.rules.blocks import FENCE_INTRO, flatten

@@ -12,8 +12,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from hostile_texts import LONGEST, MARK, NUMBER, hostile_texts
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from markdown_it import MarkdownIt
 
 from memgraph.clock import MAX_MS, MIN_MS, MS_PER_DAY

@@ -8,8 +8,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.enums import Scope, Sensitivity

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from memgraph.model.sources import source_names
 from memgraph.rules.evidence import CEILING, Origin, independent_sources, strengthened

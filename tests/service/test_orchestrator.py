@@ -6,8 +6,7 @@ import json
 from typing import Any, cast
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from working import put
 
 from memgraph import EdgeType, MemoryService, MemoryStatus, MemoryType, Orchestrator, Viewer

@@ -18,8 +18,7 @@ import pytest
 from memgraph import ContextAssembler, MemoryService
 from memgraph.errors import DatabaseCorrupt, DatabaseMissing, MemoryDisabled
 from memgraph.providers.fake import FakeEmbedding
-from memgraph.service import open_orchestrator as opened_module
-from memgraph.service import pool
+from memgraph.service import open_orchestrator as opened_module, pool
 from memgraph.service.background import BackgroundWork
 from memgraph.store import embeddings, receipts
 from memgraph.store.snapshot import Snapshot

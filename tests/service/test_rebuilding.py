@@ -17,8 +17,7 @@ from working import NAME, filled, tampering, working
 from memgraph import MemoryService
 from memgraph.errors import InvalidInput, MemoryDisabled, ProviderUnavailable
 from memgraph.model.enums import IndexPart
-from memgraph.operations.maintenance import maintenance
-from memgraph.operations.maintenance import rebuild as rebuilding
+from memgraph.operations.maintenance import maintenance, rebuild as rebuilding
 from memgraph.operations.write import embedding
 from memgraph.providers.fake import FakeEmbedding
 from memgraph.service.open_orchestrator import OpenOrchestrator

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from working import put, working
 
 from memgraph.clock import MS_PER_DAY, FixedClock

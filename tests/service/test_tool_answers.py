@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from memgraph.errors import MemgraphError
 from memgraph.operations.tools.tools import as_text, error_answer, without_invisible

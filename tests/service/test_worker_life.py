@@ -18,9 +18,7 @@ from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import STOPPED, JobReport, JobRun
 from memgraph.operations.life import consolidation as consolidating
 from memgraph.operations.life.consolidation import Consolidator
-from memgraph.service import job_runs as jobs
-from memgraph.service import pool
-from memgraph.service import worker as worker_module
+from memgraph.service import job_runs as jobs, pool, worker as worker_module
 from memgraph.service.worker import Worker
 
 EVENING = parse_time("2026-11-20T20:00:00Z")

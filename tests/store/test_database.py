@@ -33,8 +33,7 @@ from memgraph.errors import (
 )
 from memgraph.store import metadata, sqlite
 from memgraph.store.files import FileLock
-from memgraph.store.sqlite import database as database_module
-from memgraph.store.sqlite import engine
+from memgraph.store.sqlite import database as database_module, engine
 from memgraph.store.sqlite.database import SqliteDatabase
 from memgraph.store.sqlite.stores import SqliteStore
 

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sqlalchemy as sa
-from filling import NOW, add_source
-from filling import harbour_row as row
+from filling import NOW, add_source, harbour_row as row
 
 from memgraph import errors
 from memgraph.config.schema import StorageSettings

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from filling import fresh_database
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from memgraph.store import text_index
 

@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from filling import add_source, fresh_database
-from filling import memory_row as row
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from filling import add_source, fresh_database, memory_row as row
+from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 
 from memgraph.model.enums import STORED_STATUSES, Sensitivity

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import unicodedata
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from memgraph.surfaces.cli.screen import json_line, plain
 

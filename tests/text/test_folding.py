@@ -8,8 +8,7 @@ from html import escape
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from memgraph.text.fold import FoldedBytes, fold
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pysqlite3.dbapi2 as sqlite
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from memgraph.text.stem import stem, words
 

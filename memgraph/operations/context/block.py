@@ -43,8 +43,7 @@ from memgraph.rules.ranking import MOST_BEFORE
 from memgraph.rules.scope import Viewer, narrow
 from memgraph.rules.sources import citation
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import entity_records, graph, reflections
-from memgraph.store import recall as recall_rows
+from memgraph.store import entity_records, graph, recall as recall_rows, reflections
 from memgraph.store.memories import short_ids
 from memgraph.store.receipts import NewReceipt
 from memgraph.store.snapshot import Snapshot, despite_damage

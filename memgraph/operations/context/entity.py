@@ -39,8 +39,7 @@ from memgraph.operations.read.receipts import of_recall
 from memgraph.operations.write.writer import PreparedMemory
 from memgraph.rules.proposals import MAX_CONFIDENCE
 from memgraph.rules.scope import Viewer, narrow
-from memgraph.store import items as items_rows
-from memgraph.store import memories
+from memgraph.store import items as items_rows, memories
 from memgraph.store.graph import sources_of
 from memgraph.store.memories import MemoryFilter
 from memgraph.store.rows import json_text

@@ -11,8 +11,7 @@ from memgraph.errors import MemgraphError
 from memgraph.model.access import Permission
 from memgraph.model.enums import ModelUse, Sensitivity
 from memgraph.model.operation import F, WireFormat, operation
-from memgraph.model.remote import IngestedFile, IngestPage
-from memgraph.model.remote import Limit as PageLimit
+from memgraph.model.remote import IngestedFile, IngestPage, Limit as PageLimit
 from memgraph.model.values import Name
 from memgraph.operations.handle import Handle
 

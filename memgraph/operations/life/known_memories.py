@@ -14,8 +14,7 @@ from memgraph.model.enums import MemoryKind
 from memgraph.model.values import Memory
 from memgraph.operations.write.comparisons import cosines, nearest
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import comparisons, entities, memories
-from memgraph.store import sessions as queries
+from memgraph.store import comparisons, entities, memories, sessions as queries
 from memgraph.store.comparisons import ComparedMemory, ComparisonLocation
 from memgraph.store.sessions import TurnRow
 from memgraph.store.snapshot import Snapshot

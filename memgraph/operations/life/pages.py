@@ -52,8 +52,8 @@ from memgraph.store import (
     entity_records,
     memories,
     receipts,
+    sessions as queries,
 )
-from memgraph.store import sessions as queries
 from memgraph.store.entities import EntityName
 from memgraph.store.sessions import ComparisonPlace, Consolidation, TurnRow
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot

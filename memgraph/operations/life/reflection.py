@@ -31,8 +31,7 @@ from memgraph.rules import conversations as rules
 from memgraph.rules.conversations import CLEARANCE, ReflectionPeriod
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import memories
-from memgraph.store import reflections as queries
+from memgraph.store import memories, reflections as queries
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import STANDING, View
 

@@ -9,8 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from memgraph.audit import anchor
-from memgraph.audit import verify as audit
+from memgraph.audit import anchor, verify as audit
 from memgraph.audit.findings import FindingCode, Progress, VerifyReport
 from memgraph.audit.redactions import accepted, secrets_of
 from memgraph.clock import Clock, iso

@@ -9,8 +9,7 @@ from memgraph.errors import AccessDenied, InvalidInput, MemgraphError
 
 # Loading the functions declares them in TOOLS.
 from memgraph.operations.tools import functions as functions
-from memgraph.operations.tools.declaration import TOOLS as TOOLS
-from memgraph.operations.tools.declaration import Answer, Tool
+from memgraph.operations.tools.declaration import TOOLS as TOOLS, Answer, Tool
 from memgraph.rules.blocks import cleaned
 from memgraph.rules.lines import as_json
 

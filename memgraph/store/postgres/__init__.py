@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 import sqlalchemy as sa
-from sqlalchemy.exc import ArgumentError, DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.exc import ArgumentError, DBAPIError, TimeoutError as PoolTimeoutError
 
 from memgraph.errors import (
     Conflict,

@@ -18,8 +18,7 @@ from agent_items import (
     item,
     running,
 )
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from memgraph import MemoryEntity, MemoryService, Orchestrator
 from memgraph.errors import (

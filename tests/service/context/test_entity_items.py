@@ -14,8 +14,7 @@ from agent_items import (
     call,
     item,
 )
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from memgraph import MemoryEntity, MemoryService, Sensitivity
 from memgraph.clock import FixedClock

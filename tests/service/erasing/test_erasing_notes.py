@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from erasing_worlds import left
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from working import members_of, tool
 
 from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer

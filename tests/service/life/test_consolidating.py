@@ -22,8 +22,7 @@ from memgraph.operations.life import consolidation
 from memgraph.operations.life.consolidation import Consolidator, SessionReport
 from memgraph.operations.life.pages import StoreChanged
 from memgraph.providers.usage import TOKENS_PER_RUN, report_tokens
-from memgraph.store import sessions as queries
-from memgraph.store import tables
+from memgraph.store import sessions as queries, tables
 
 TEA = "Ann drinks green tea in the morning."
 DAY_MS = 86_400_000

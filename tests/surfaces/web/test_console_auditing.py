@@ -6,8 +6,7 @@ from urllib.parse import urlencode
 
 import pytest
 from console_browsing import HOME, Browser, harmless
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from serving_worlds import Served
 
 from memgraph import Orchestrator

@@ -12,8 +12,7 @@ from typing import Annotated, Any, BinaryIO, Final
 
 from anyio import CancelScope
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Depends, Query, Request, Response
-from fastapi import Path as PathParameter
+from fastapi import APIRouter, Depends, Path as PathParameter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
