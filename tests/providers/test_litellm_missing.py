@@ -12,7 +12,6 @@ from memgraph import MemoryService
 from memgraph.errors import ExtraMissing
 from memgraph.providers.completion import completion_provider
 from memgraph.providers.embedding import embedding_provider
-from memgraph.surfaces.cli import main
 
 MODEL = "litellm/openai/some-model"
 HINT = r"pip install 'memgraph-memory\[litellm\]'"
@@ -92,18 +91,3 @@ def test_health_tells_of_it_before_anyone_asks(config: dict[str, Any], started: 
     service.create("orc")
     health = service.health("orc")
     assert (health["status"], health["degraded"]) == ("ready", ["extra.missing"])
-
-
-def test_a_command_ends_with_the_code(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MEMGRAPH_ROOT", str(tmp_path))
-    monkeypatch.setenv("MEMGRAPH_MEMORY__EMBEDDING__PROVIDER", MODEL)
-    monkeypatch.setenv("MEMGRAPH_MEMORY__EMBEDDING__DIMENSIONS", "256")
-    assert main(["init", "orc"]) == 0
-    assert main(["remember", "orc", "The office is in Berlin."]) == 0
-    assert main(["recall", "orc", "office"]) == 0
-    capsys.readouterr()
-    assert main(["embed", "orc", "--json"]) == 1
-    told = capsys.readouterr()
-    assert '"extra.missing"' in told.err + told.out
