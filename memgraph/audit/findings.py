@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -15,9 +14,6 @@ from memgraph.clock import iso
 
 # A badly damaged database may have a finding per row: the list is limited, the counts are complete.
 MAX_PER_CODE = 100
-
-Progress = Callable[[str, int, int], None]
-"""Called with the name of a stage, the number of steps done, and their total."""
 
 
 class FindingCode(StrEnum):

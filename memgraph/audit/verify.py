@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from memgraph.audit import anchor
 from memgraph.audit.anchor import AnchorState
-from memgraph.audit.findings import FindingCode, Progress, VerifyReport
+from memgraph.audit.findings import FindingCode, VerifyReport
 from memgraph.audit.redactions import Redaction, redactions
 from memgraph.errors import DatabaseCorrupt, StorageError
+from memgraph.model.operation import Progress, untold
 from memgraph.rules.similarity import content_hash
 from memgraph.store import embeddings, integrity, journal, postings, text_index, whole_tables
 from memgraph.store.journal import (
@@ -51,7 +52,7 @@ _DAMAGE = {
 def verify(
     database: Database,
     anchor_file: Path,
-    progress: Progress | None = None,
+    progress: Progress = untold,
     stop: Callable[[], bool] = lambda: False,
     *,
     secrets: Sequence[bytes] = (),
@@ -96,15 +97,14 @@ def verify(
         ("entities", check_entities),
         ("postings", check_postings),
     ]
-    report_progress = progress or (lambda _stage, _done, _total: None)
     with database.store.inspect() as snapshot:
         for place, (stage, check) in enumerate(checks):
             if stop() or FindingCode.INDEX_DAMAGED in report.totals:
                 return report
-            report_progress(stage, place, len(checks) + 1)
+            progress(stage, place, len(checks) + 1)
             with _as_findings(database.engine, report, stage):
                 check(snapshot, report)
-    report_progress("text index", len(checks), len(checks) + 1)
+    progress("text index", len(checks), len(checks) + 1)
     phrases = database.engine.phrases
     opened = database.read() if phrases.checks_snapshots else database.write()
     with _as_findings(database.engine, report, "text index"), opened as checked:
@@ -112,7 +112,7 @@ def verify(
             report.add(
                 FindingCode.TEXT_INDEX_DRIFT, "the full-text index differs from the memories"
             )
-    report_progress("done", len(checks) + 1, len(checks) + 1)
+    progress("done", len(checks) + 1, len(checks) + 1)
     return report
 
 

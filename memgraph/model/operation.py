@@ -43,6 +43,12 @@ from memgraph.model.values import MAX_NAME_CHARS, Millis, Moment, Name, Reason, 
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Progress = Callable[[str, int, int], None]
+"""Is called with the name of a step of long work, the amount done and the total."""
+
+
+def untold(_step: str, _done: int, _total: int) -> None:
+    """Report no progress."""
 
 
 class Blocking:

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
-from memgraph.audit.findings import Progress, VerifyReport
+from memgraph.audit.findings import VerifyReport
 from memgraph.clock import parse_time
 from memgraph.errors import AccessDenied, Conflict, MemoryDisabled, StorageError
 from memgraph.model.access import Permission
@@ -26,10 +26,12 @@ from memgraph.model.operation import (
     F,
     ItemOf,
     MemoryId,
+    Progress,
     ReasonBody,
     WireFormat,
     WireResult,
     operation,
+    untold,
 )
 from memgraph.model.recall import MAX_TOKEN_BUDGET, Bundle, Query, RecallFields, RecallRequest
 from memgraph.model.receipts import Receipt
@@ -520,7 +522,7 @@ class Everyday(WritingHandle[F]):
             return without_database(paths.bulletins, settings.bulletin, self.viewer, error, zone)
 
     @operation(Permission.AUDIT, "POST /verify", tag="operating", slow=True)
-    def verify(self, progress: Progress = lambda _stage, _done, _total: None) -> VerifyReport:
+    def verify(self, progress: Progress = untold) -> VerifyReport:
         """Audit the database; problems are in the report. Nothing is changed.
 
         Args:

@@ -10,7 +10,7 @@ from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.access import Permission
 from memgraph.model.enums import JobName
 from memgraph.model.jobs import JobPlan, JobRun
-from memgraph.model.operation import F, WireFormat, local, operation
+from memgraph.model.operation import F, Progress, WireFormat, local, operation, untold
 from memgraph.model.remote import JobRuns, Limit as PageLimit
 from memgraph.model.values import Name, one_of
 from memgraph.operations.handle import Handle
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 MAINTENANCE = (JobName.CONSOLIDATION, JobName.DECAY, JobName.REFLECTION)
 
-Progress = Callable[[str, int, int], None]
 Stop = Callable[[], bool]
 
 
@@ -71,7 +70,7 @@ class Jobs(Handle[F], group="jobs", tag="operating"):
         job: Annotated[JobName | str, WireFormat(JobName)],
         *,
         session_id: Name | None = None,
-        progress: Progress = lambda _part, _done, _total: None,
+        progress: Progress = untold,
         stop: Stop = lambda: False,
     ) -> JobRun:
         """Run a job now, regardless of its schedule; return the record of the run.
@@ -116,7 +115,7 @@ class LocalJobs(Jobs[F]):
     def maintain(
         self,
         *,
-        progress: Progress = lambda _part, _done, _total: None,
+        progress: Progress = untold,
         stop: Stop = lambda: False,
     ) -> Sequence[JobRun]:
         """Run consolidation, decay and reflection in turn; stop at the first that fails.
@@ -137,7 +136,7 @@ class LocalJobs(Jobs[F]):
         session_id: str | None = None,
         *,
         extractor: Extractor | None = None,
-        progress: Progress = lambda _part, _done, _total: None,
+        progress: Progress = untold,
         stop: Stop = lambda: False,
     ) -> Sequence[SessionReport]:
         """Extract facts from the turns that were not consolidated yet.

@@ -14,6 +14,7 @@ from memgraph.config.schema import ScheduleSettings
 from memgraph.errors import Conflict, MemgraphError, StorageError
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import CRASHED, LEASE_LOST, STOPPED, JobPlan, JobReport, JobRun, Trigger
+from memgraph.model.operation import Progress, untold
 from memgraph.model.tables import JobRunRow
 from memgraph.paths import naming_full_disk
 from memgraph.providers.usage import usage_tally
@@ -25,7 +26,6 @@ from memgraph.store.engine import patiently
 from memgraph.store.files import process_name
 from memgraph.store.snapshot import Snapshot
 
-Progress = Callable[[str, int, int], None]
 Stop = Callable[[], bool]
 WALL: Clock = SystemClock()
 """The clock of leases, which processes share; never that of an orchestrator."""
@@ -39,7 +39,7 @@ def run(
     due_at: int | None = None,
     session_id: str | None = None,
     actor: str | None = None,
-    progress: Progress = lambda _part, _done, _total: None,
+    progress: Progress = untold,
     stop: Stop = lambda: False,
 ) -> JobRun:
     """Run a job under its lease and record it.

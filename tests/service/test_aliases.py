@@ -58,7 +58,7 @@ def test_a_model_mends_the_type_that_rules_gave(asked: MemoryService, server: Mo
     orc.maintenance.rebuild(["entities"])
     again = orc.entities.get("Velmar Ocean")
     assert (again.type, again.mention_count, again.candidates) == ("person", 2, ())
-    assert orc.verify().as_dict()["findings"] == []
+    assert orc.verify().findings == []
 
 
 def test_facts_about_a_protected_entity_stay(service: MemoryService) -> None:
@@ -75,4 +75,4 @@ def test_facts_about_a_protected_entity_stay(service: MemoryService) -> None:
     orc.entities.protect("Vitalia Borges", protected=False, **WHY)
     orc.jobs.run("decay")
     assert orc.get(kept).status is MemoryStatus.RETRACTED
-    assert orc.verify().as_dict()["findings"] == []
+    assert orc.verify().findings == []

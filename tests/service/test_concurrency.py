@@ -54,7 +54,7 @@ def test_processes_and_threads_lose_nothing_that_was_acknowledged(tmp_path: Path
 
     with MemoryService(root, environ={}, embedding=FakeEmbedding(16), background=False) as service:
         orc = service.orchestrator(NAME)
-        assert orc.verify().as_dict()["findings"] == []
+        assert orc.verify().findings == []
         # Nothing was stored twice under one id, nothing that a caller was told of is missing.
         memories = set(column(service, NAME, "SELECT memory_id FROM memories"))
         assert {one for what, one in told if what == "memory"} <= memories

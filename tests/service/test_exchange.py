@@ -51,12 +51,12 @@ def test_an_export_has_a_line_for_each_row_and_an_end_that_fits(
 def test_a_file_is_private_and_not_overwritten(tmp_path: Path) -> None:
     with filled(tmp_path / "root") as (service, _, _):
         orc, file = service.orchestrator(NAME), tmp_path / "orc.jsonl"
-        seen: list[int] = []
-        report = orc.exchange.export(file, progress=seen.append)
+        seen: list[tuple[str, int, int]] = []
+        report = orc.exchange.export(file, progress=lambda *told: seen.append(told))
         assert file.stat().st_mode & 0o777 == 0o600
         assert report.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
         assert report.records["memory"] == 7
-        assert seen == [0]
+        assert seen == [("lines", 0, 0)]
         with pytest.raises(Conflict):
             orc.exchange.export(file)
         orc.exchange.export(file, force=True)

@@ -96,7 +96,7 @@ def test_a_bulk_load_stores_what_single_writes_store(
             else:
                 outcomes = [orc.remember_many([each])[0] for each in items(400)]
             orc.maintenance.embed_pending()
-            assert orc.verify().as_dict()["findings"] == []
+            assert orc.verify().findings == []
             with service.opened(NAME) as opened:
                 found.append(stored(opened))
                 with opened.database.write() as connection:
@@ -168,7 +168,7 @@ def test_a_killed_bulk_load_lost_nothing_that_was_told(tmp_path: Path) -> None:
         told = _killed(root, tmp_path / "told", chance.uniform(0.0, 0.4))
         with MemoryService(root, environ={}, background=False) as service:
             orc = service.orchestrator(NAME)
-            assert orc.verify().as_dict()["findings"] == []
+            assert orc.verify().findings == []
             _check(orc, service, told)
 
 

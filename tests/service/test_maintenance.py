@@ -109,7 +109,7 @@ def test_after_a_restore_the_old_file_takes_nothing_and_the_next_use_opens_the_n
     with service.opened(NAME) as again:
         assert again.paths.database.stat().st_mode & 0o777 == 0o600
         report = maintenance.verify(again)
-        assert report.as_dict()["findings"] == []
+        assert report.findings == []
         assert contents(again.paths.database)[-1][0] == memory_id
         ((actor, details),) = rows(
             again.paths.database,

@@ -69,7 +69,7 @@ def test_a_rebuild_mends_what_the_audit_finds(
     told = rebuilding.rebuild(opened, [part], actor="operator")
     assert part in told
     service.orchestrator(NAME).maintenance.embed_pending()
-    assert maintenance.verify(opened).as_dict()["findings"] == []
+    assert maintenance.verify(opened).findings == []
     ((actor, details),) = rows(
         opened, "SELECT actor, details FROM audit_log WHERE action = 'rebuild'"
     )
@@ -143,7 +143,7 @@ def test_a_changed_model_is_mended(tmp_path: Path) -> None:
         assert seen[-1] == (8, 8)
         assert opened.other_model is None
         told = rebuilding.embeddings_status(opened)
-        assert told.as_dict() == {
+        assert told.model_dump() == {
             "states": {"pending": 0, "ready": 8, "failed": 0},
             "model": provider.model,
             "dimensions": provider.dimensions,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memgraph.clock import iso
 from memgraph.errors import Conflict, DatabaseCorrupt, StorageError
-from memgraph.model.operation import F, local
+from memgraph.model.operation import F, Progress, local, untold
 from memgraph.model.values import Value
 from memgraph.operations.handle import Handle
 from memgraph.operations.write.embedding import MODEL_KEY
@@ -84,13 +84,13 @@ class Exchange(Handle[F], group="exchange"):
         *,
         force: bool = False,
         with_vectors: bool = False,
-        progress: Callable[[int], None] = lambda _lines: None,
+        progress: Progress = untold,
     ) -> ExportReport:
         """Write ``export_lines`` to a file of mode 600, atomically.
 
         Args:
             force: replace an existing file.
-            progress: called with the number of written lines, every thousand lines.
+            progress: called with ``lines`` and, twice, their number so far; every thousand lines.
 
         Raises:
             Conflict: the file exists, or an erasure is unfinished.
@@ -106,7 +106,7 @@ class Exchange(Handle[F], group="exchange"):
                     kind = line[11 : line.index(b'"', 11)].decode()
                     counts[kind] = counts.get(kind, 0) + 1
                     if place % 1_000 == 0:
-                        progress(place)
+                        progress("lines", place, place)
             publish(draft, target, force=force)
         for frame in ("header", "end"):
             del counts[frame]
@@ -153,14 +153,14 @@ class Exchange(Handle[F], group="exchange"):
         *,
         force: bool = False,
         accept_findings: bool = False,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress = untold,
     ) -> BackupReport:
         """Copy the database to a file while it is in use, and audit the copy.
 
         Args:
             force: replace an existing file.
             accept_findings: accept findings of the audit, except damaged pages.
-            progress: called with the number of copied pages and the total.
+            progress: called with ``pages``, the number of copied ones and the total.
 
         Raises:
             Conflict: the file exists.

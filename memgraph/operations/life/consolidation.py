@@ -16,6 +16,7 @@ from memgraph.consolidation.ports import Extractor, PageUnread
 from memgraph.errors import NotFound, ProviderError
 from memgraph.model.enums import EdgeType, JobState
 from memgraph.model.jobs import MAX_REJECTED_KEPT, JobReport, RejectedItem, rejected_count
+from memgraph.model.operation import Progress, untold
 from memgraph.operations.life.models import chosen_extractor
 from memgraph.operations.life.pages import (
     PageChanged,
@@ -111,7 +112,7 @@ def consolidate(
     *,
     now_ms: int,
     actor: str,
-    progress: Callable[[str, int, int], None],
+    progress: Progress,
     stop: Callable[[], bool],
 ) -> JobReport:
     """Run the job: consolidate one session, or all that are over; then write summaries of entities.
@@ -153,7 +154,7 @@ class Consolidator:
     actor: str = ACTOR
     extractor: Extractor | None = None
     now_ms: int | None = None
-    progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None
+    progress: Progress = untold
     stop: Callable[[], bool] = lambda: False
 
     def __post_init__(self) -> None:
@@ -236,7 +237,7 @@ class Consolidator:
     def _session(
         self,
         session_id: str,
-        progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
+        progress: Progress = untold,
     ) -> SessionReport:
         if self._is_model and self.opened.other_model is None:
             # What a page may touch is found by its vectors, too.

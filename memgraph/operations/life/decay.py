@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.jobs import JobReport
+from memgraph.model.operation import Progress, untold
 from memgraph.rules.lifecycle import DECAYED
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import decay as decay_rows
@@ -25,7 +26,7 @@ def decay(
     *,
     now_ms: int,
     actor: str,
-    progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
+    progress: Progress = untold,
     stop: Callable[[], bool] = lambda: False,
 ) -> JobReport:
     """Retire every decaying fact whose effective confidence is below the threshold.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.errors import ExtraMissing, MemgraphError, ProviderError, ProviderUnavailable
 from memgraph.model.jobs import MAX_REJECTED_KEPT, JobReport, RejectedItem
+from memgraph.model.operation import Progress, untold
 from memgraph.model.tables import MemoryRow
 from memgraph.operations.write.entity_links import MAX_KEPT_NAMES, names_of
 from memgraph.service.open_orchestrator import OpenOrchestrator
@@ -45,7 +46,7 @@ def enrich(
     *,
     now_ms: int,
     actor: str = ACTOR,
-    progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
+    progress: Progress = untold,
     stop: Callable[[], bool] = lambda: False,
 ) -> JobReport:
     """Search memories with few entities for further ones, with models.

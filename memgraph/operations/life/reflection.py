@@ -25,6 +25,7 @@ from memgraph.model.enums import (
     SourceType,
 )
 from memgraph.model.jobs import JobReport, RejectedItem
+from memgraph.model.operation import Progress, untold
 from memgraph.model.values import Memory, MemoryInput, Source
 from memgraph.providers.usage import ModelUsage, usage_tally
 from memgraph.rules import conversations as rules
@@ -125,7 +126,7 @@ def reflect(
     *,
     now_ms: int,
     actor: str,
-    progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
+    progress: Progress = untold,
     stop: Callable[[], bool] = lambda: False,
 ) -> JobReport:
     """Reflect on the last days: on global memories, and on each project with new ones.

@@ -17,6 +17,7 @@ from memgraph.graph.marks import marked, marks_of
 from memgraph.model.entities import EntitySummary
 from memgraph.model.enums import ModelUse, Scope, Sensitivity
 from memgraph.model.jobs import JobReport
+from memgraph.model.operation import Progress, untold
 from memgraph.model.values import Memory
 from memgraph.operations.context.block import new_mark
 from memgraph.operations.life.models import LanguageModel
@@ -83,7 +84,7 @@ def write_summaries(
     opened: OpenOrchestrator,
     *,
     now_ms: int,
-    progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
+    progress: Progress = untold,
     stop: Callable[[], bool] = lambda: False,
 ) -> JobReport | None:
     """Write the summaries of the entities about which something changed.

@@ -6,11 +6,12 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from memgraph.audit import anchor, verify as audit
-from memgraph.audit.findings import FindingCode, Progress, VerifyReport
+from memgraph.audit.findings import FindingCode, VerifyReport
 from memgraph.audit.redactions import accepted, secrets_of
 from memgraph.clock import Clock, iso
 from memgraph.errors import (
@@ -21,6 +22,7 @@ from memgraph.errors import (
     JournalBroken,
     StorageError,
 )
+from memgraph.model.operation import Progress, untold
 from memgraph.model.values import Value
 from memgraph.paths import OrchestratorPaths, naming_full_disk
 from memgraph.service.open_orchestrator import OpenOrchestrator
@@ -44,7 +46,7 @@ class BackupReport(Value):
 
 def verify(
     opened: OpenOrchestrator,
-    progress: Progress | None = None,
+    progress: Progress = untold,
     stop: Callable[[], bool] = lambda: False,
 ) -> VerifyReport:
     """Audit the database; see ``memgraph.audit.verify``. Nothing is changed."""
@@ -58,7 +60,7 @@ def backup(
     *,
     force: bool = False,
     accept_findings: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = untold,
 ) -> BackupReport:
     """Copy the database into one file while it is in use, and audit the copy.
 
@@ -91,7 +93,8 @@ def backup(
         )
 
     store = opened.database.store
-    size = store.back_up(target, force=force, stamp=stamp, check=check, progress=progress)
+    pages = partial(progress, "pages")
+    size = store.back_up(target, force=force, stamp=stamp, check=check, progress=pages)
     opened.log.info("backup", memories=report.checked.get("memories", 0), bytes=size)
     return BackupReport(
         orchestrator=name,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from memgraph.audit import anchor
 from memgraph.audit.anchor import AnchorState
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import IndexPart
-from memgraph.model.operation import F, local
+from memgraph.model.operation import F, Progress, local, untold
 from memgraph.model.values import Value
 from memgraph.operations.groups import Maintenance
 from memgraph.store import journal, metadata
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from memgraph.operations.maintenance.rebuild import EmbeddingsStatus
     from memgraph.operations.write.comparisons import ComparisonRun
     from memgraph.operations.write.embedding import EmbeddingRun
-
-
-Progress = Callable[[str, int, int], None]
 
 
 class JournalState(Value):
@@ -48,7 +45,7 @@ class LocalMaintenance(Maintenance[F]):
 
     @local
     def embed_pending(
-        self, *, limit: int | None = None, progress: Callable[[int], None] = lambda _: None
+        self, *, limit: int | None = None, progress: Progress = untold
     ) -> EmbeddingRun:
         """Process the embedding outbox until nothing is due or the provider failed.
 
@@ -56,10 +53,17 @@ class LocalMaintenance(Maintenance[F]):
 
         Args:
             limit: the approximate maximum number.
-            progress: called with the number of memories done since the last call.
+            progress: called with the name of the step, the amount done and the total.
         """
+        waiting, done = self.pending_embeddings(), 0
+
+        def tell(number: int) -> None:
+            nonlocal done
+            done += number
+            progress("memories", done, waiting)
+
         with self._service.opened(self.name) as opened:
-            run = opened.worker.drain(limit=limit, progress=progress)
+            run = opened.worker.drain(limit=limit, progress=tell)
             opened.comparer.drain(limit=limit)
         return run
 
@@ -109,9 +113,7 @@ class LocalMaintenance(Maintenance[F]):
         return count
 
     @local
-    def rebuild_embeddings(
-        self, *, progress: Progress = lambda _part, _done, _total: None
-    ) -> EmbeddingRun:
+    def rebuild_embeddings(self, *, progress: Progress = untold) -> EmbeddingRun:
         """Re-embed all memories whose vectors are of another model or other dimensions.
 
         The database stays in use; recall searches only texts meanwhile. The next call finishes a
@@ -131,7 +133,7 @@ class LocalMaintenance(Maintenance[F]):
         self,
         parts: Sequence[str] = tuple(IndexPart),
         *,
-        progress: Progress = lambda _part, _done, _total: None,
+        progress: Progress = untold,
     ) -> dict[str, int]:
         """Rebuild indexes from their source data; return the number of rows of each.
 

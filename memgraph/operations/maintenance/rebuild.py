@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from memgraph.errors import InvalidInput, MemoryDisabled
 from memgraph.model.enums import IndexPart
+from memgraph.model.operation import Progress, untold
 from memgraph.model.values import Value
 from memgraph.operations.write.embedding import (
     DIMENSIONS_KEY,
@@ -28,9 +29,6 @@ from memgraph.store.statements import row_count
 from memgraph.store.vector_index import VectorFault
 
 BATCH = 1_000
-
-Progress = Callable[[str, int, int], None]
-"""Called with the name of a part, the amount done and the total."""
 
 
 class EmbeddingsStatus(Value):
@@ -60,7 +58,7 @@ def rebuild(
     parts: Sequence[IndexPart | str] = tuple(IndexPart),
     *,
     actor: str,
-    progress: Progress = lambda _part, _done, _total: None,
+    progress: Progress = untold,
 ) -> dict[str, int]:
     """Rebuild indexes from their source data; see ``Maintenance.rebuild``.
 
@@ -106,7 +104,7 @@ def embeddings_status(opened: OpenOrchestrator) -> EmbeddingsStatus:
 
 
 def embeddings_rebuild(
-    opened: OpenOrchestrator, *, actor: str, progress: Progress = lambda _part, _done, _total: None
+    opened: OpenOrchestrator, *, actor: str, progress: Progress = untold
 ) -> EmbeddingRun:
     """Re-embed all memories; see ``Maintenance.rebuild_embeddings``."""
     provider = opened.embedding

@@ -5,8 +5,7 @@ The first argument is the handle of an orchestrator; see ``command_of`` for the 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -14,9 +13,8 @@ from pydantic import Field
 
 from memgraph.errors import ConfirmationMissing, InvalidInput
 from memgraph.model.enums import IndexPart
+from memgraph.model.operation import Progress
 from memgraph.surfaces.cli.invocation import InvalidContent
-
-Progress = Callable[[str, int, int], None]
 
 
 def jobs(handle: Any, *, limit: Annotated[int, Field(ge=1, le=1000)] = 20) -> Any:
@@ -65,13 +63,7 @@ def embed(handle: Any, *, retry: bool = False, rebuild: bool = False, progress: 
     else:
         if retry:
             handle.maintenance.retry_embeddings()
-        waiting, done = handle.maintenance.pending_embeddings(), Counter[str]()
-
-        def more(number: int) -> None:
-            done["memories"] += number
-            progress("memories", done["memories"], waiting)
-
-        drained = handle.maintenance.embed_pending(progress=more)
+        drained = handle.maintenance.embed_pending(progress=progress)
     result = {"embedded": drained.ready, "failed": drained.failed, "code": drained.error_code}
     result["message"] = drained.error
     return result | handle.maintenance.embeddings_status().model_dump()
@@ -97,7 +89,7 @@ def backup(
     return handle.exchange.backup(
         _named(file),
         force=force,
-        progress=lambda done, total: progress("pages", done, total),
+        progress=progress,
         **options,
     )
 
@@ -123,7 +115,7 @@ def export(
         _named(file),
         force=force,
         with_vectors=with_vectors,
-        progress=lambda lines: progress("lines", lines, lines),
+        progress=progress,
     )
 
 
