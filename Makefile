@@ -4,6 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 RUNTIME := .venv/.runtime
 STAMP := .venv/.dev
+RELEASE := .venv/.release
 # openai-agents and litellm need different versions of openai: its adapter has an environment, too.
 AGENTS := .venv/adapters/openai-agents
 # There litellm is really missing.
@@ -53,6 +54,10 @@ $(STAMP): $(RUNTIME)
 	@echo "Installing what tests and checks need into .venv: some minutes the first time"
 	@$(PIP) --editable '.[dev]'
 	@touch $(STAMP)
+
+$(RELEASE): $(STAMP)
+	@$(PIP) --editable '.[release]'
+	@touch $(RELEASE)
 
 $(AGENTS)/.made: pyproject.toml constraints-openai-agents.txt
 	$(PYTHON) -m venv $(AGENTS)
@@ -116,11 +121,11 @@ adapters: $(AGENTS)/.made
 	MEMGRAPH_ADAPTER=openai-agents $(AGENTS)/bin/python -m pytest $(AGENTS_TESTS)
 
 # The site in build/site; a link that leads nowhere fails.
-docs: $(STAMP)
+docs: $(RELEASE)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --config-file docs/site/mkdocs.yml
 
 # What a user gets: the wheel in an environment with nothing else, without pip itself.
-dist: $(STAMP)
+dist: $(RELEASE)
 	rm -rf dist build/bare
 	$(BIN)/python -m build --no-isolation --outdir dist .
 	$(BIN)/twine check --strict dist/*
