@@ -142,7 +142,7 @@ def test_a_contradiction_between_files_is_found_and_stays_open(
     assert outcome.manifest["to_compare"] == outcome.to_compare == 1
     orc.settle()
     [case] = orc.contradictions.list().items
-    assert not case.resolved
+    assert case.state == "open"
     assert {case.first.status, case.second.status} == {MemoryStatus.ACTIVE}
     assert case.edge.from_id == outcome.memories[0].memory_id
     # The later one's edge quotes the earlier.

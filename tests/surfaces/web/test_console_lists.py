@@ -97,7 +97,7 @@ def test_what_is_no_place_in_a_list_is_told_with_a_code(browser: Browser) -> Non
     for path, code in (
         ("contradictions?state=lost", "input.invalid"),
         ("contradictions?order=any", "input.invalid"),
-        ("contradictions?after=zzz", "memory.not_found"),
+        ("contradictions?after=zzz", "input.invalid"),
         (f"contradictions?text={'x' * 201}", "input.invalid"),
         ("contradictions?memory=%00", "input.invalid"),
         ("memories?before=%00", "memory.not_found"),
