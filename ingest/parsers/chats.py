@@ -12,7 +12,7 @@ from typing import Any, Final
 from ingest.candidates import MAX_NAME_CHARS, ParsedDocument
 from ingest.parsers.file_names import conversation_name, session_name, title_of
 from ingest.parsers.transcript import Conversation
-from ingest.reasons import RejectionReason, SkippedPart, refuse
+from ingest.reasons import SkippedPart
 from memgraph.text.dates import read_json_time
 
 Json = Mapping[str, Any]
@@ -24,6 +24,7 @@ _TIME_FIELDS = (
     *("created_at", "create_time", "created", "ts"),
 )
 _ID_FIELDS = ("id", "message_id", "uuid", "turn_id", "dia_id", "item_id")
+_ABOUT = (*_SPEAKER_FIELDS, *_TIME_FIELDS, *_ID_FIELDS)
 _LISTS = ("messages", "turns", "conversation", "dialogue", "utterances")
 # Lists of these names may contain anything else.
 _ANY_LISTS = ("input", "data")
@@ -115,22 +116,11 @@ def find_chats(value: Any) -> list[_Chat]:
 
 
 def parse_chats(document: ParsedDocument, chats: Sequence[_Chat]) -> None:
-    """Add the messages as episodes in order; those without text are reported and left out.
-
-    Raises:
-        IngestRejected: no_valid_items with the findings when every message is invalid.
-    """
+    """Add the messages as episodes in order; those without anything said are reported."""
     document.format = "chat"
     turns = Conversation(document)
     for place, chat in enumerate(chats, start=1):
         _read_chat(turns, chat, place if len(chats) > 1 else None)
-    invalid = [each for each in document.findings if each.code is SkippedPart.MESSAGE_INVALID]
-    if invalid and len(invalid) == sum(len(chat.messages) for chat in chats):
-        raise refuse(
-            RejectionReason.NO_VALID_ITEMS,
-            "no message of the conversation is valid",
-            findings=[finding.as_dict() for finding in invalid[:100]],
-        )
 
 
 def _chat_of(value: Json, pointer: str) -> Iterator[_Chat]:
@@ -144,7 +134,8 @@ def _chat_of(value: Json, pointer: str) -> Iterator[_Chat]:
         messages = value.get(name)
         if not isinstance(messages, list):
             continue
-        if _are_mostly(messages, _is_message) or (name in _LISTS and any(map(_speaker, messages))):
+        has_one = name in _LISTS and any(map(_is_message, messages))
+        if has_one or _are_mostly(messages, _is_message):
             yield _Chat(messages, f"{pointer}/{name}", value)
             return
     # ``{"messages": []}`` is an empty conversation.
@@ -181,6 +172,16 @@ def _read_chat(turns: Conversation, chat: _Chat, place: int | None) -> None:
     started = _time(about, turns.document, chat.pointer)
     for index, message in enumerate(chat.messages):
         where = f"{chat.pointer}/{index}"
+        if isinstance(message, str):
+            message = {"text": message}
+        elif isinstance(message, dict) and not _has_text(message) and "type" not in message:
+            # A mail with a subject alone, for instance; other types of items say what they are.
+            said = "; ".join(
+                f"{name}: {item}"
+                for name, item in message.items()
+                if name not in _ABOUT and isinstance(item, str) and item.strip()
+            )
+            message = {**message, "text": said} if said else message
         if not _has_text(message):
             problem = "no text" if isinstance(message, dict) else "not an object"
             turns.document.report(SkippedPart.MESSAGE_INVALID, where, {"problems": [problem]})

@@ -191,6 +191,8 @@ def parse_transcript(document: ParsedDocument, text: str, order: DateOrder | Non
         moment = read_date(turn.stamp, order=order) if turn.stamp else None
         if moment is None and turn.stamp and _DATED.match(f"{turn.stamp} "):
             unread.append(turn)
+            # Who reads the turn may understand it.
+            turn.texts[0] = f"{turn.stamp} {turn.texts[0]}"
         conversation.add(
             "\n".join(turn.texts).strip(),
             lines(turn.first, turn.last),
@@ -282,14 +284,17 @@ def _looks_spoken(opened: list[_Line], filled: int, dated: bool) -> bool:
     if len(opened) < 2 or len(opened) * 5 < filled:
         return False
     # A list of dated lines is no conversation.
-    stamps = [line.stamp for line in opened if line.stamp and not _ONLY_DAY.fullmatch(line.stamp)]
+    days = [line for line in opened if line.stamp and _ONLY_DAY.fullmatch(line.stamp)]
+    stamps = [line.stamp for line in opened if line.stamp and line not in days]
     if dated or len(stamps) == len(opened) or any(map(_DATED.match, stamps)):
         return True
     if any(name.casefold() in _ROLES for name in names) and len(names) > 1:
         return True
-    if len(names) * 2 <= len(opened) + 1 and max(names.values()) > 1:
-        return len(opened) * 2 >= filled or len(names) <= 4
-    # With every name used only once it is a list of keys and values, unless lines are sentences.
     words = sum(len(line.text.split()) for line in opened)
+    if len(names) * 2 <= len(opened) + 1 and max(names.values()) > 1:
+        # Amounts and other short entries below days are a ledger.
+        is_list = len(days) == len(opened) and words <= 2 * len(opened)
+        return not is_list and (len(opened) * 2 >= filled or len(names) <= 4)
+    # With every name used only once it is a list of keys and values, unless lines are sentences.
     are_names = all(word[0].isupper() for name in names for word in name.split())
     return len(opened) == filled and words >= 4 * len(opened) and are_names

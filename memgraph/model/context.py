@@ -260,7 +260,7 @@ class ContextPackage(Value):
 
     Attributes:
         text: the rendered block; empty if there are no items.
-        token_cost: the number of tokens of ``text``; never above ``budget_tokens``.
+        token_cost: the estimated tokens of ``text``; never above ``budget_tokens``.
         left_out: the best omitted memories, at most 200; ``left_out_count`` counts all.
         compression_ratio: the tokens of the chosen texts divided by those of all considered ones;
             1.0 if there were none.
@@ -349,7 +349,7 @@ class ContextBlock(Value):
         memories: every memory in the text, by the number of its line, from 1.
         profile: the first line, if the message names an entity that has a summary.
         left_out: the number of further related memories that did not fit.
-        token_cost: the tokens of the text, at most the budget.
+        token_cost: the estimated tokens of the text, at most the budget.
     """
 
     text: str

@@ -443,9 +443,10 @@ def _rows_about(
         sa.select(e.c.from_memory_id).where(among(e.c.to_memory_id, "ids")),
         sa.select(e.c.to_memory_id).where(among(e.c.from_memory_id, "ids")),
     )
-    beside = h.c.reason.is_not(None) & h.c.memory_id.in_(neighbours)
-    for status_id, reason in rows(sa.select(h.c.status_id, h.c.reason).where(beside)):
-        kept = without_note(reason, gone.memories, notes)
+    # The edge of a replacement may lead to an earlier successor, which was retracted since.
+    query = sa.select(h.c.status_id, h.c.reason, h.c.memory_id.in_(neighbours))
+    for status_id, reason, is_beside in rows(query.where(h.c.reason.contains(": "))):
+        kept = without_note(reason, gone.memories, notes if is_beside else ())
         if kept != reason:
             yield (h.name, (status_id,)), {"reason": kept}
 

@@ -178,16 +178,16 @@ def test_the_openai_shape() -> None:
 def test_invalid_messages_are_reported_and_the_others_kept() -> None:
     good, silent = {"role": "user", "content": "hi"}, {"role": "user"}
     parsed = parse({"messages": [silent, good, "some words", silent]})
-    assert [each.content for each in parsed.candidates] == ["hi"]
+    assert [each.content for each in parsed.candidates] == ["hi", "some words"]
+    mails = parse({"messages": [{"from": "Ann", "text": "hi"}, {"from": "Bo", "subject": "Lunch"}]})
+    assert [each.content for each in mails.candidates] == ["hi", "subject: Lunch"]
     assert [(each.code, each.locator, each.details["problems"]) for each in parsed.findings] == [
         (SkippedPart.MESSAGE_INVALID, "/messages/0", ["no text"]),
-        (SkippedPart.MESSAGE_INVALID, "/messages/2", ["not an object"]),
         (SkippedPart.MESSAGE_INVALID, "/messages/3", ["no text"]),
     ]
     with pytest.raises(IngestRejected) as refused:
         parse({"messages": [silent]})
-    assert refused.value.details["reason"] == RejectionReason.NO_VALID_ITEMS
-    assert refused.value.details["findings"][0]["locator"] == "/messages/0"
+    assert refused.value.details["reason"] == RejectionReason.JSON_SHAPE_UNKNOWN
 
 
 def test_a_completion_and_several_conversations() -> None:

@@ -112,13 +112,26 @@ def test_a_date_of_which_the_order_is_unknown_is_reported_once() -> None:
 
 
 def test_days_before_the_speakers_are_read_in_the_order_of_the_file() -> None:
-    document = parse("03/05/2026 Ann: hi\n03/05/2026 Bob: hello\n13/05/2026 Ann: Are you there?")
+    document = parse(
+        "03/05/2026 Ann: Is anybody there?\n03/05/2026 Bob: I am here.\n13/05/2026 Ann: Where?"
+    )
     assert [each.source_role for each in document.candidates] == ["Ann", "Bob", "Ann"]
     first, second, last = (each.event_time for each in document.candidates)
     assert (first, second, last) == (1777766400000, 1777766400000, 1778630400000)
     # Days alone do not make a conversation of a list.
     log = parse("2026-05-03 Postgres: upgraded to 16\n2026-05-04 Redis: restarted\n")
     assert log.format == "prose"
+    ledger = "01/02/2026 Income: 400 euros\n01/03/2026 Rent: 900 euros\n"
+    assert parse(ledger * 2).format == "prose"
+
+
+def test_a_date_that_is_not_understood_stays_in_the_text() -> None:
+    document = parse(
+        "01/02/2026 Ann: The rent is due.\n01/03/2026 Bob: I paid it.\n01/04/2026 Ann: Ok"
+    )
+    assert [each.event_time for each in document.candidates] == [None] * 3
+    assert document.candidates[1].content == "01/03/2026 I paid it."
+    assert [each.code for each in document.findings] == [SkippedPart.DATE_NOT_UNDERSTOOD]
 
 
 def test_undated_turns_of_a_dated_conversation_keep_their_places() -> None:

@@ -42,6 +42,21 @@ def test_the_reason_of_a_decision_goes_with_either_side(
     assert left(service, orc.paths.directory, CANARY) == []
 
 
+@pytest.mark.engines
+def test_the_reason_of_a_second_replacement_goes_with_it(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    old, first = orc.remember("The gate opens at six"), orc.remember("The gate opens at seven")
+    orc.relate(first, EdgeType.UPDATES, old)
+    orc.retract(first, reason="a typing error")
+    orc.restore(old, reason="it holds again")
+    second = orc.remember("The gate opens at nine")
+    orc.relate(second, EdgeType.UPDATES, old, reason=NOTE)
+    assert NOTE in repr(orc.history.get(old))
+    assert orc.erasure.erase(memory_id=second, reason=WHY, dry_run=False).complete
+    assert left(service, orc.paths.directory, CANARY) == []
+
+
 def test_words_that_are_said_of_other_decisions_stay_there(orc: Orchestrator) -> None:
     common = "the later statement is the right one"
     one, two, edge = rivals(orc)
