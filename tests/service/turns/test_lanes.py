@@ -48,7 +48,9 @@ def test_a_lane_whose_threads_hang_says_so_at_once() -> None:
 
 def test_what_nobody_waits_for_is_not_begun() -> None:
     lane, gate, begun = Lane("t", threads=1, waiting=2), threading.Event(), list[int]()
-    first = lane.submit(gate.wait)
+    entered = threading.Event()
+    first = lane.submit(lambda: entered.set() or gate.wait())
+    assert entered.wait(PATIENCE_S)
     late = lane.submit(lambda: begun.append(1))
     with pytest.raises(LaneError, match="in time"):
         late.result(soon(0.01))
