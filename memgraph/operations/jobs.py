@@ -75,8 +75,8 @@ class Jobs(Handle[F], group="jobs", tag="operating"):
     ) -> JobRun:
         """Run a job now, regardless of its schedule; return the record of the run.
 
-        A failed job does not raise: see ``state`` and ``error_code`` of the run. A client does not
-        repeat the call if the response is lost: see ``list``.
+        A failed job does not raise: see ``state`` and ``error_code`` of the run; the command exits
+        with 1. A client does not repeat the call if the response is lost: see ``list``.
 
         Args:
             session_id: consolidate only this session, even if it has not been idle for long.

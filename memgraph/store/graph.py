@@ -146,7 +146,7 @@ def _strongest(direction: Direction, view: View, types: Types) -> tuple[Table, T
         sa.select(sa.type_coerce(place_of(o), sa.Integer).label("value"))
         .select_from(ordered(o, (m, m.c.memory_id == o.c[far])))
         .where(o.c[near] == f.c.value, _is_of(o, types), view.edge_where(o), view.where(m))
-        .order_by(*_strength(o))
+        .order_by(*_strength(o, view))
         .limit(value("per_node"))
         .correlate(f)
         .lateral("p")
@@ -154,8 +154,8 @@ def _strongest(direction: Direction, view: View, types: Types) -> tuple[Table, T
     return f, e, ordered(f, (strongest, sa.true()), (e, place_of(e) == strongest.c.value))
 
 
-def _strength(e: Table) -> tuple[Column, ...]:
-    return e.c.weight.desc(), e.c.created_at.desc(), e.c.edge_id.desc()
+def _strength(e: Table, view: View) -> tuple[Column, ...]:
+    return view.of_edge(e, "weight").desc(), e.c.created_at.desc(), e.c.edge_id.desc()
 
 
 def edges_among(
@@ -173,7 +173,7 @@ def edges_among(
         sa.select(*view.edge_columns(o))
         .select_from(ordered(f, (o, o.c.from_memory_id == f.c.value)))
         .where(other, _is_of(o, _types(edge_types)), view.edge_where(o))
-        .order_by(*_strength(o))
+        .order_by(*_strength(o, view))
         .limit(bound(limit))
     )
     return snapshot.mapped(edge_from_row, query, view.params)

@@ -254,6 +254,23 @@ def test_a_mark_that_was_put_in_force_later_was_a_mark(
     assert orc.verify().ok
 
 
+def test_the_strongest_edges_of_then_are_those_of_a_hub(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    hub, *others = (put(orc, f"Ferry number {number} leaves at dawn.") for number in range(131))
+    for number, other in enumerate(others):
+        orc.relate(other, "Contradicts", hub, weight=0.6 if number < 5 else 0.9, reason="read")
+    clock.advance(days=1)
+    at = clock.now_ms()
+    before = orc.graph.subgraph([hub], hops=1, as_of=at)
+    assert {edge.weight for edge in before.edges} == {0.9}
+    clock.advance(days=1)
+    for other in others[:5]:
+        orc.relate(other, "Contradicts", hub, reason="stated")
+    assert orc.graph.subgraph([hub], hops=1, as_of=at) == before
+    assert 1.0 in {edge.weight for edge in orc.graph.subgraph([hub], hops=1).edges}
+
+
 def test_what_was_true_at_a_time_and_what_was_known_then_are_two_questions(
     orc: Orchestrator, clock: FixedClock
 ) -> None:

@@ -913,8 +913,8 @@ export interface paths {
          * Run Job
          * @description Run a job now, regardless of its schedule; return the record of the run.
          *
-         *     A failed job does not raise: see ``state`` and ``error_code`` of the run. A client does not
-         *     repeat the call if the response is lost: see ``list``.
+         *     A failed job does not raise: see ``state`` and ``error_code`` of the run; the command exits
+         *     with 1. A client does not repeat the call if the response is lost: see ``list``.
          */
         post: operations["run_job"];
         delete?: never;
@@ -1940,7 +1940,7 @@ export interface components {
          *         memories: every memory in the text, by the number of its line, from 1.
          *         profile: the first line, if the message names an entity that has a summary.
          *         left_out: the number of further related memories that did not fit.
-         *         token_cost: the tokens of the text, at most the budget.
+         *         token_cost: the estimated tokens of the text, at most the budget.
          */
         ContextBlock: {
             /** @default [] */
@@ -2009,7 +2009,7 @@ export interface components {
          *
          *     Attributes:
          *         text: the rendered block; empty if there are no items.
-         *         token_cost: the number of tokens of ``text``; never above ``budget_tokens``.
+         *         token_cost: the estimated tokens of ``text``; never above ``budget_tokens``.
          *         left_out: the best omitted memories, at most 200; ``left_out_count`` counts all.
          *         compression_ratio: the tokens of the chosen texts divided by those of all considered ones;
          *             1.0 if there were none.

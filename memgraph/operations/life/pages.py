@@ -164,7 +164,8 @@ def propose(
             )
         )
         group = _drafted(page, place, rows, proposal, share)
-        if proposal.model is not None:
+        # A model that hands in what it read earlier was shown them then.
+        if proposal.model is not None and known.cache_info().misses:
             group.known.update(memory.memory_id for memory in known())
         work.groups.append(group)
     return work
