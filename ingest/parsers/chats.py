@@ -176,12 +176,9 @@ def _read_chat(turns: Conversation, chat: _Chat, place: int | None) -> None:
             message = {"text": message}
         elif isinstance(message, dict) and not _has_text(message) and "type" not in message:
             # A mail with a subject alone, for instance; other types of items say what they are.
-            said = "; ".join(
-                f"{name}: {item}"
-                for name, item in message.items()
-                if name not in _ABOUT and isinstance(item, str) and item.strip()
-            )
-            message = {**message, "text": said} if said else message
+            plain = {name: item for name, item in message.items() if isinstance(item, str)}
+            said = [f"{name}: {item}" for name, item in plain.items() if name not in _ABOUT]
+            message = {**message, "text": "; ".join(said)} if said else message
         if not _has_text(message):
             problem = "no text" if isinstance(message, dict) else "not an object"
             turns.document.report(SkippedPart.MESSAGE_INVALID, where, {"problems": [problem]})
