@@ -203,7 +203,7 @@ def read_text(
 def _proposed(provider: CompletionProvider, prompt: PagePrompt, max_facts: int) -> PageProposal:
     operations = ask_json(provider, SYSTEM, prompt.text(), SCHEMA, operations_of)
     claims, rejected = AnswerReader(prompt, provider.name, max_facts).read(operations)
-    return supported(claims, provider, model=provider.name, rejected=rejected)
+    return supported(claims, provider, prompt, model=provider.name, rejected=rejected)
 
 
 def operations_of(answer: Any) -> dict[str, list[Any]]:
@@ -334,6 +334,7 @@ class Claim:
 def supported(
     claims: Sequence[Claim],
     checking: CompletionProvider | None,
+    prompt: PagePrompt,
     *,
     model: str,
     rejected: Sequence[RejectedItem] = (),
@@ -342,7 +343,8 @@ def supported(
 
     Args:
         checking: the model that judges; None: all of them are kept.
-        model: the name of the model that proposed them.
+        prompt: the page as the model that proposed them read it.
+        model: the name of that model.
 
     Raises:
         ProviderError: see ``ask_json``.
@@ -365,6 +367,7 @@ def supported(
         repeated=tuple(each for each in kept if isinstance(each, RepeatedMemory)),
         rejected=tuple(refused),
         model=model,
+        shown=frozenset(memory.memory_id for memory in prompt.known),
     )
 
 

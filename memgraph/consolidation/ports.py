@@ -145,6 +145,7 @@ class PageProposal:
 
     Attributes:
         model: the name of the model that read it; None: no model did.
+        shown: the ids of the known memories that the model read with it.
     """
 
     facts: tuple[FactCandidate, ...] = ()
@@ -152,6 +153,7 @@ class PageProposal:
     repeated: tuple[RepeatedMemory, ...] = ()
     rejected: tuple[RejectedItem, ...] = ()
     model: str | None = None
+    shown: frozenset[str] = frozenset()
 
 
 class PageUnread(Exception):

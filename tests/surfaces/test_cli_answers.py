@@ -41,6 +41,12 @@ def test_an_empty_context_says_why(cli: CommandLine) -> None:
     assert ran.err.startswith("empty[budget_too_small]: the budget is too small")
 
 
+def test_a_recall_without_room_says_so(cli: CommandLine) -> None:
+    cli.remember("The shop sells bread and cheese.")
+    ran = cli("recall", "orc-1", "what does the shop sell?", "--token-budget", "1")
+    assert (ran.code, ran.out.splitlines()) == (0, ["the token budget is too small"])
+
+
 def test_differences_are_told_until_now(cli: CommandLine) -> None:
     one = cli.remember("The oven is slow.")
     at = cli.json("trace", "orc-1", one)["memory"]["created_at"]

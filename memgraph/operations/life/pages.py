@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -91,16 +91,11 @@ class PageTurns:
 
 @dataclass(slots=True)
 class GroupWork:
-    """The turns of a page with the same visibility, and the results for them so far.
-
-    Attributes:
-        known: the ids of the known memories that a model was shown.
-    """
+    """The turns of a page with the same visibility, and the results for them so far."""
 
     place: ComparisonPlace
     turns: dict[str, TurnRow]
     proposal: PageProposal
-    known: set[str] = field(default_factory=set)
     drafts: list[FactDraft] = field(default_factory=list)
     rejected: list[RejectedItem] = field(default_factory=list)
     matched: MatchedDrafts = field(default_factory=MatchedDrafts)
@@ -152,22 +147,17 @@ def propose(
             raise PageUnread
         share = ceil(MAX_FACTS * len(rows) / len(turns))
         context = [row for row in before if _open_to(row, place)]
-        known = cache(partial(known_memories, opened, [*context, *rows], now_ms))
         proposal = extractor.propose(
             TurnPage(
                 session_id=page.state.session_id,
                 turns=tuple(turn_of(row) for row in rows),
                 before=tuple(turn_of(row) for row in context),
                 sensitivity=Sensitivity(place.sensitivity),
-                known=known,
+                known=partial(known_memories, opened, [*context, *rows], now_ms),
                 max_facts=share,
             )
         )
-        group = _drafted(page, place, rows, proposal, share)
-        # A model that hands in what it read earlier was shown them then.
-        if proposal.model is not None and known.cache_info().misses:
-            group.known.update(memory.memory_id for memory in known())
-        work.groups.append(group)
+        work.groups.append(_drafted(page, place, rows, proposal, share))
     return work
 
 
@@ -365,7 +355,8 @@ def _write_group(
     report.rejected += group.rejected
     first_pk = memories.last_pk(transaction) + 1
     by_model = group.proposal.model is not None
-    written = opened.writer.store(transaction, items, [], known=group.known if by_model else None)
+    shown = group.proposal.shown if by_model else None
+    written = opened.writer.store(transaction, items, [], known=shown)
     for draft, outcome in zip(group.matched.fresh, written.memories, strict=True):
         if outcome.outcome != "stored" or outcome.memory_id is None:
             # Every reason was checked in this transaction, so the store must have changed.

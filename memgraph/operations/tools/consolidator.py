@@ -87,10 +87,10 @@ class ConsolidatorTools:
             return self._proposals[page.turns]
         if self._page is None or page.turns != self._page.turns:
             self._open(page)
-        if not self._is_ended:
+        if not self._is_ended or self._prompt is None:
             raise PageUnread
         self._is_ended = False
-        self._proposals[page.turns] = self._checked(page)
+        self._proposals[page.turns] = self._checked(page, self._prompt)
         return self._proposals[page.turns]
 
     def _open(self, page: TurnPage) -> None:
@@ -99,13 +99,13 @@ class ConsolidatorTools:
         self._reader = AnswerReader(self._prompt, self.name, page.max_facts)
         self._claims = []
 
-    def _checked(self, page: TurnPage) -> PageProposal:
+    def _checked(self, page: TurnPage, prompt: PagePrompt) -> PageProposal:
         with self._handle._service.opened(self._handle.name) as opened:
             model = opened.llm
         checking = None
         if model is not None and model.may_read(page.sensitivity):
             checking = model.completion_for(ModelUse.CONSOLIDATION)
-        return supported(self._claims, checking, model=self.name)
+        return supported(self._claims, checking, prompt, model=self.name)
 
     def _run(self) -> SessionReport:
         """Read the session as far as pages were handed in; no page is written before its end."""

@@ -254,7 +254,7 @@ def contradiction_or_mark(snapshot: Snapshot, edge_id: str, view: View) -> Edge:
         if edge.edge_type is EdgeType.UPDATES:
             message = (
                 f"{edge_id} is in force and no mark any more; to undo it, retract"
-                f" {edge.from_id} and then restore {edge.to_id}"
+                f" {edge.from_id} and then restore {edge.to_id} (the command is restore-memory)"
             )
         raise NotFound(message, edge_id=edge_id)
     return edge

@@ -57,7 +57,8 @@ def _outcome(screen: Screen, outcome: Outcome, _: Call) -> None:
 
 def _bundle(screen: Screen, bundle: Bundle, call: Call) -> None:
     if not bundle.items:
-        screen.line("no memory matches")
+        is_too_small = "token_budget" in bundle.cut_reasons
+        screen.line("the token budget is too small" if is_too_small else "no memory matches")
     places = {item.memory.memory_id: f"[{n}]" for n, item in enumerate(bundle.items, start=1)}
     for item in bundle.items:
         _recalled(screen, item, places)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from page_models import add
+from pair_readers import ScriptedReader, reading
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import MS_PER_DAY, FixedClock
@@ -78,6 +79,23 @@ def test_turns_of_several_places_are_read_place_by_place(orc: Orchestrator) -> N
         tools.call("save_facts_batch", {"facts": [add(f"Nora: {words}.", [1], words)]})
         done.append(tools.call("mark_session_consolidated"))
     assert [(each["consolidated"], len(each["facts"])) for each in done] == [(False, 0), (True, 2)]
+
+
+def test_a_fact_is_compared_with_what_the_agent_was_not_shown(tmp_path: Path) -> None:
+    reader = ScriptedReader()
+    with reading(tmp_path, reader) as service:
+        orc = service.orchestrator("o", create=True)
+        orc.remember("Nora lives in Hamburg.")
+        orc.settle()
+        orc.save_episode("I live in Berlin.", session_id="s", source_role="Nora")
+        tools = ConsolidatorTools(orc, "s")
+        assert "Hamburg" in str(tools.call("get_episodes_for_consolidation"))
+        orc.remember("Nora lives in Bremen.")
+        tools.call("save_facts_batch", {"facts": [BERLIN]})
+        tools.call("mark_session_consolidated")
+        orc.settle()
+    earlier = {pair.earlier for pair in reader.asked if pair.later == BERLIN["text"]}
+    assert earlier == {"Nora lives in Bremen."}
 
 
 def test_the_configured_model_checks_what_an_agent_hands_in(tmp_path: Path) -> None:
