@@ -30,7 +30,7 @@ _PLACES = [
     *((Scope.SESSION, one) for one in TASKS),
     *((Scope.PROJECT, one) for one in PROJECTS),
 ]
-_EDGES = cycle(["RelatedTo", "Contradicts", "CausedBy", "PartOf", "RelatedTo", "Updates"])
+_EDGES = ("RelatedTo", "Contradicts", "CausedBy", "PartOf", "RelatedTo", "Updates")
 
 
 @dataclass(frozen=True)
@@ -150,10 +150,10 @@ def _word(prefix: str, number: int) -> str:
 
 def _join(orc: Orchestrator, world: World) -> None:
     """Edges of every type between neighbours, who are mostly of different places."""
-    ids = [each.memory_id for each in world.canaries]
+    ids, edge_types = [each.memory_id for each in world.canaries], cycle(_EDGES)
     for step in (1, 7, 25):
         for one, other in zip(ids[step:], ids, strict=False):
-            edge_type = next(_EDGES)
+            edge_type = next(edge_types)
             partial = edge_type == "Updates"
             edge = orc.relate(one, edge_type, other, reason="canary", partial=partial)
             world.edges.append((edge, one, other))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +63,7 @@ class Tab:
         self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
 
 
+_NUMBERS = count(1)
 Served = tuple[str, World]
 """The address of a server, and what it serves."""
 Opening = Callable[..., AbstractContextManager[Tab]]
@@ -96,15 +98,15 @@ def server(tmp_path_factory: pytest.TempPathFactory, executable: Path) -> Iterat
 
 @pytest.fixture(scope="module")
 def served(server: ServerProcess, request: pytest.FixtureRequest) -> Served:
-    """A print shop of the module's own."""
+    """A print shop of its own, though the module's tests may come in several turns."""
     name = request.module.__name__.rpartition("_")[2]
-    return server.url, shop(server.root, f"print-shop-{name}")
+    return server.url, shop(server.root, f"print-shop-{name}-{next(_NUMBERS)}")
 
 
 @pytest.fixture(scope="module")
 def served_hostile(server: ServerProcess) -> Served:
     """Markup in every field."""
-    return server.url, hostile(server.root, "hostile")
+    return server.url, hostile(server.root, f"hostile-{next(_NUMBERS)}")
 
 
 @pytest.fixture
