@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
 
-from sqlalchemy.orm import selectinload
 from sqlmodel import select
 
 from memgraph import MemoryService, Orchestrator
@@ -33,6 +32,7 @@ from memgraph.model.enums import (
     MemoryKind,
     MemoryStatus,
 )
+from memgraph.model.graph import Trace
 from memgraph.model.tables import MemoryRow
 from memgraph.operations.life import enrichment
 from memgraph.operations.life.consolidation import SessionReport
@@ -172,41 +172,32 @@ def _unread(orchestrator: Orchestrator, reports: Sequence[SessionReport]) -> Ite
 def _broken(service: MemoryService, orchestrator: Orchestrator) -> Iterator[str]:
     """Yield what does not hold in the database."""
     with service.session(NAME) as session:
-        loaded = (selectinload(name) for name in _RELATED)
-        rows = session.exec(select(MemoryRow).options(*loaded)).all()
-        facts = [row for row in rows if row.kind is not MemoryKind.EPISODE]
-        active = [row for row in facts if row.status is MemoryStatus.ACTIVE]
-        texts = Counter((row.kind, row.content.casefold(), row.source_role) for row in active)
-        yield from (f"stored {n} times: {key[1]}" for key, n in texts.items() if n > 1)
-        for row in facts:
-            if row.source.captured_by is CapturedBy.EXTRACTOR and not row.grounds:
-                yield f"without a turn: {row.content}"
-        for row in rows:
-            if row.status is not MemoryStatus.ACTIVE and not _is_explained(row):
-                yield f"{row.status} without evidence: {row.content}"
-        if CONFIRMED not in {row.content for row in active}:
-            yield "what a person confirmed was replaced"
+        traces = [orchestrator.trace(id_) for id_ in session.exec(select(MemoryRow.memory_id))]
+    facts = [each for each in traces if each.memory.kind is not MemoryKind.EPISODE]
+    active = [each.memory for each in facts if each.memory.status is MemoryStatus.ACTIVE]
+    texts = Counter((each.kind, each.content.casefold(), each.source_role) for each in active)
+    yield from (f"stored {n} times: {key[1]}" for key, n in texts.items() if n > 1)
+    for fact in facts:
+        if fact.source.captured_by is CapturedBy.EXTRACTOR and not fact.grounds:
+            yield f"without a turn: {fact.memory.content}"
+    for each in traces:
+        if each.memory.status is not MemoryStatus.ACTIVE and not _is_explained(each):
+            yield f"{each.memory.status} without evidence: {each.memory.content}"
+    if CONFIRMED not in {each.content for each in active}:
+        yield "what a person confirmed was replaced"
     findings = orchestrator.verify()
     if not findings.ok:
         yield f"verify found {dict(findings.totals)}"
 
 
-_RELATED: Final[tuple[Any, ...]] = (
-    MemoryRow.source,
-    MemoryRow.grounds,
-    MemoryRow.history,
-    MemoryRow.edges_in,
-)
-
-
-def _is_explained(row: MemoryRow) -> bool:
+def _is_explained(trace: Trace) -> bool:
     """Return True if a memory was replaced by another, or ended by a turn."""
-    if row.status is not MemoryStatus.SUPERSEDED:
+    if trace.memory.status is not MemoryStatus.SUPERSEDED:
         return False
     replaced = any(
-        edge.edge_type is EdgeType.UPDATES and edge.weight == 1.0 for edge in row.edges_in
+        edge.edge_type is EdgeType.UPDATES and edge.weight == 1.0 for edge in trace.edges_in
     )
-    return replaced or any("ended by ep_" in (period.reason or "") for period in row.history)
+    return replaced or any("ended by ep_" in (each.reason or "") for each in trace.status_history)
 
 
 @contextmanager

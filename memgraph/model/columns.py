@@ -1,20 +1,15 @@
-"""Declare columns: names of constraints, enums that the database checks, references.
-
-Relationships are for callers that read through ``MemoryService.session``; the statements of the
-store use only the columns and the JSON values.
-"""
+"""Declare columns: names of constraints, enums that the database checks, references."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.ext.hybrid import hybrid_property
-from sqlalchemy.orm import relationship
-from sqlmodel import Field, Relationship, SQLModel
+from sqlmodel import Field, SQLModel
 
 from memgraph.errors import DatabaseCorrupt
 from memgraph.model.enums import MemoryType
@@ -31,8 +26,6 @@ DEFAULT_IMPORTANCE: Mapping[MemoryType, int] = {
     MemoryType.IDENTITY: 50,
 }
 
-
-Related: TypeAlias = str | type[SQLModel] | Callable[[], type[SQLModel]]
 
 metadata = SQLModel.metadata
 metadata.naming_convention = {
@@ -122,22 +115,6 @@ def json_value(field: str) -> hybrid_property[Any]:
 
     value.__name__ = field.removesuffix("_json")
     return hybrid_property(value, expr=expression)
-
-
-def related_row(to: Related, **options: Any) -> Any:
-    """Return a read-only relationship to one row, loaded on first access.
-
-    Args:
-        to: the class, or its full name where it cannot be imported.
-        options: options of SQLAlchemy's ``relationship``; tables and columns by name.
-    """
-    return Relationship(sa_relationship=relationship(to, viewonly=True, **options))
-
-
-def related_rows(to: Related, *, order_by: str, **options: Any) -> Any:
-    """Return a read-only relationship to many rows; see ``related_row``."""
-    # SQLAlchemy cannot tell from an annotation with a forward reference that this is a list.
-    return related_row(to, order_by=order_by, collection_class=list, **options)
 
 
 def unreadable(table: str, row: Any, **details: Any) -> DatabaseCorrupt:

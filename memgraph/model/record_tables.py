@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import sqlalchemy as sa
 from sqlalchemy.ext.hybrid import hybrid_property
@@ -14,12 +14,8 @@ from memgraph.model.columns import (
     json_column,
     json_value,
     memory_ref,
-    related_row,
 )
 from memgraph.model.enums import EdgeType, IngestStatus, JobState
-
-if TYPE_CHECKING:
-    from memgraph.model.tables import SourceRow
 
 
 class IngestFileRow(Row, table=True):
@@ -309,5 +305,3 @@ class SupportRow(Row, table=True):
     source_id: str = column(sa.Text, sa.ForeignKey("memory_sources.source_id"), primary_key=True)
     added_at: int = column(sa.Integer, nullable=False)
     ended_at: int | None = column(sa.Integer)
-
-    source: SourceRow = related_row("memgraph.model.tables.SourceRow")

@@ -20,8 +20,6 @@ from memgraph.model.columns import (
     json_value,
     memory_ref,
     metadata as metadata,
-    related_row,
-    related_rows,
 )
 from memgraph.model.enums import (
     STORED_STATUSES,
@@ -87,19 +85,6 @@ class EntityRow(Row, table=True):
     # The provider of the type and its confidence, 0..1; None: not recorded.
     type_provider: str | None = column(sa.Text)
     type_confidence: float | None = column(sa.Float)
-
-    aliases: list[EntityAliasRow] = related_rows(
-        lambda: EntityAliasRow, order_by="entity_aliases.c.alias_key"
-    )
-    # Entities that were merged into this one; no memory is linked to them.
-    merged: list[EntityRow] = related_rows(
-        lambda: EntityRow,
-        primaryjoin="entities.c.entity_id == foreign(remote(entities.c.merged_into))",
-        order_by="entities.c.pk",
-    )
-    memories: list[MemoryRow] = related_rows(
-        "memgraph.model.tables.MemoryRow", secondary="memory_entities", order_by="memories.c.pk"
-    )
 
 
 class EntityAliasRow(Row, table=True):
@@ -240,41 +225,6 @@ class MemoryRow(Row, table=True):
     # agent's item; NULL without them.
     search_terms: str | None = column(sa.Text)
 
-    source: SourceRow = related_row(lambda: SourceRow)
-    # Further sources that state the same; see ``SupportRow``.
-    supports: list[SupportRow] = related_rows(
-        SupportRow, order_by="memory_supports.c.added_at, memory_supports.c.source_id"
-    )
-    history: list[StatusRow] = related_rows(lambda: StatusRow, order_by="memory_status.c.status_id")
-    edges_out: list[EdgeRow] = related_rows(
-        lambda: EdgeRow,
-        foreign_keys="memory_edges.c.from_memory_id",
-        order_by="memory_edges.c.edge_id",
-    )
-    edges_in: list[EdgeRow] = related_rows(
-        lambda: EdgeRow,
-        foreign_keys="memory_edges.c.to_memory_id",
-        order_by="memory_edges.c.edge_id",
-    )
-    # The memories from which this one was derived, and those derived from it.
-    grounds: list[MemoryRow] = related_rows(
-        lambda: MemoryRow,
-        secondary="memory_derivations",
-        primaryjoin="memories.c.memory_id == memory_derivations.c.memory_id",
-        secondaryjoin="memories.c.memory_id == memory_derivations.c.derived_from_id",
-        order_by="memories.c.pk",
-    )
-    derived: list[MemoryRow] = related_rows(
-        lambda: MemoryRow,
-        secondary="memory_derivations",
-        primaryjoin="memories.c.memory_id == memory_derivations.c.derived_from_id",
-        secondaryjoin="memories.c.memory_id == memory_derivations.c.memory_id",
-        order_by="memories.c.pk",
-    )
-    entities: list[EntityRow] = related_rows(
-        EntityRow, secondary="memory_entities", order_by="entities.c.pk"
-    )
-
 
 class EdgeRow(Row, table=True):
     __tablename__ = "memory_edges"
@@ -331,9 +281,6 @@ class EdgeRow(Row, table=True):
     earlier_json: str | None = json_column("earlier")
     earlier: ClassVar[hybrid_property[dict[str, Any] | None]] = json_value("earlier_json")
 
-    from_memory: MemoryRow = related_row(MemoryRow, foreign_keys="memory_edges.c.from_memory_id")
-    to_memory: MemoryRow = related_row(MemoryRow, foreign_keys="memory_edges.c.to_memory_id")
-
 
 class SourceRow(Row, table=True):
     """A source. ``source_id`` is derived from the other columns, so equal sources share a row."""
@@ -367,8 +314,6 @@ class SourceRow(Row, table=True):
     captured_by: CapturedBy = column(choice(CapturedBy, "captured_by"), nullable=False)
     locator: str | None = column(sa.Text)
     content_sha256: str | None = column(sa.Text)
-
-    memories: list[MemoryRow] = related_rows(MemoryRow, order_by="memories.c.pk")
 
 
 class DerivationRow(Row, table=True):
@@ -419,8 +364,6 @@ class StatusRow(Row, table=True):
     until: int | None = column(sa.Integer)
     actor: str = column(sa.Text, nullable=False)
     reason: str | None = column(sa.Text)
-
-    memory: MemoryRow = related_row(MemoryRow)
 
 
 class ComparisonRow(Row, table=True):
