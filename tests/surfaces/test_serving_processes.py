@@ -46,6 +46,8 @@ def test_a_process_that_is_killed_is_replaced_and_nothing_acknowledged_is_lost(
         server_process(tmp_path, "--processes", "2") as server,
         ThreadPoolExecutor(WRITERS) as pool,
     ):
+        # The address answers as soon as one of them accepts.
+        until(lambda: len(serving(server)) == 2)
         first = serving(server)
         made = [
             each for some in pool.map(lambda n: written(server, n), range(WRITERS)) for each in some
