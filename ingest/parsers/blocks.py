@@ -106,16 +106,14 @@ def read_blocks(text: str) -> tuple[str, tuple[Block, ...]]:
 def _without_boilerplate(blocks: Iterable[Block]) -> Iterator[Block]:
     """Yield the blocks; those that say nothing are replaced by omitted ones."""
     for block in blocks:
-        reason = _boilerplate(block)
-        yield block if reason is None else omitted(reason, block.first, block.last)
-
-
-def _boilerplate(block: Block) -> SkippedPart | None:
-    if block.kind in ("omitted", "heading"):
-        return None
-    if block.kind in ("item", "paragraph") and _is_contents(block):
-        return SkippedPart.TABLE_OF_CONTENTS
-    return None if any(map(str.isalnum, block.text)) else SkippedPart.NO_WORDS
+        if block.kind in ("omitted", "heading"):
+            yield block
+        elif block.kind in ("item", "paragraph") and _is_contents(block):
+            yield omitted(SkippedPart.TABLE_OF_CONTENTS, block.first, block.last)
+        elif any(map(str.isalnum, block.text)):
+            yield block
+        else:
+            yield omitted(SkippedPart.NO_WORDS, block.first, block.last)
 
 
 def _is_contents(block: Block) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
 from ingest.candidates import lines
@@ -103,7 +104,9 @@ def _pieces(
 ) -> Iterator[Passage]:
     """Yield a text as one passage, or as several if it is long, each with its lines."""
     text = raw if block.kind == "code" else " ".join(raw.split("\n")).strip()
-    starts = _line_starts(raw) if raw.count("\n") == span[1] - span[0] else None
+    starts = None
+    if raw.count("\n") == span[1] - span[0]:
+        starts = [0, *accumulate(len(line) + 1 for line in raw.split("\n")[:-1])]
     for start, end in cut(text):
         if not any(map(str.isalnum, text[start:end])):
             continue
@@ -119,10 +122,3 @@ def _pieces(
             checked=block.checked,
             links=tuple(link.href for link in block.links if "://" in link.href),
         )
-
-
-def _line_starts(raw: str) -> list[int]:
-    starts = [0]
-    for line in raw.split("\n")[:-1]:
-        starts.append(starts[-1] + len(line) + 1)
-    return starts

@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from memgraph.model.columns import DEFAULT_IMPORTANCE
 from memgraph.model.enums import MemoryType
+from memgraph.model.turns import RejectedPart
 from memgraph.rules.proposals import (
     MAX_CONFIDENCE,
     MAX_CONTENT_CHARS,
@@ -77,27 +78,19 @@ class WorkflowCandidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Rejection:
-    """A rejected or changed candidate; ``code`` is stable.
+class ParsedOutput:
+    """The candidates in the order of the output, and the rejected or changed ones.
 
-    ``too_large``, ``too_many``, ``too_deep``: a limit is exceeded; the rest was not read. ``json``:
-    a block marked as JSON is invalid. ``content``: empty, or over 1,000 characters. ``type``:
-    unknown. ``identity``: only a person may state an identity. ``importance``, ``confidence``:
-    invalid, and replaced by a valid value. ``repeated``: it occurs earlier in the output.
-    ``reference``: to something unknown. ``own_output``: it has the id of a memory.
+    Codes: ``too_large``, ``too_many``, ``too_deep``: a limit is exceeded; the rest was not read.
+    ``json``: a block marked as JSON is invalid. ``content``: empty, or over 1,000 characters.
+    ``type``: unknown. ``identity``: only a person may state an identity. ``importance``,
+    ``confidence``: invalid, and replaced by a valid value. ``repeated``: it occurs earlier in the
+    output. ``reference``: to something unknown. ``own_output``: it has the id of a memory.
     ``nothing_found``: no statement of any type.
     """
 
-    locator: str
-    code: str
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedOutput:
-    """The candidates in the order of the output, and the rejections."""
-
     candidates: tuple[WorkflowCandidate, ...]
-    rejections: tuple[Rejection, ...]
+    rejections: tuple[RejectedPart, ...]
 
 
 def parse(output: str | Mapping[str, Any] | Sequence[Any]) -> ParsedOutput:
@@ -127,7 +120,7 @@ class _Candidates:
         self._known: dict[tuple[str, MemoryType], str] = {}
         self._named: dict[str, str] = {}
         self._references: list[tuple[str, str, str, str]] = []
-        self._rejections: list[Rejection] = []
+        self._rejections: list[RejectedPart] = []
 
     @property
     def full(self) -> bool:
@@ -137,7 +130,7 @@ class _Candidates:
     def reject(self, locator: str, code: str) -> None:
         """Record a rejection; only the first ``MAX_REJECTIONS`` are kept."""
         if len(self._rejections) < MAX_REJECTIONS:
-            self._rejections.append(Rejection(locator, code))
+            self._rejections.append(RejectedPart(locator=locator, code=code))
 
     def add(
         self, content: str, kind: MemoryType, locator: str, given: Mapping[Any, Any] | None = None

@@ -246,7 +246,8 @@ class MemoryService:
         is_new_here = not paths.logs.exists()
         with naming_full_disk(paths.root):
             paths.make_folders()
-            dimensions = self._dimensions(settings)
+            provider, wanted = self.embedding(settings), settings.memory.embedding.dimensions
+            dimensions = wanted if provider is None else provider.dimensions
             store = store_of(paths, settings.memory.storage.url)
             try:
                 store.create(dimensions=dimensions, now_ms=self.clock.now_ms())
@@ -488,10 +489,6 @@ class MemoryService:
                 megabytes = settings.memory.storage.vector_cache_mb
                 self._vector_cache = VectorCache(megabytes * 1_000_000)
         return self._vector_cache.hold()
-
-    def _dimensions(self, settings: Settings) -> int:
-        provider = self.embedding(settings)
-        return settings.memory.embedding.dimensions if provider is None else provider.dimensions
 
     def pair_reader(self, settings: Settings) -> PairReader | None:
         """Return the reader of pairs of an orchestrator's settings."""

@@ -387,7 +387,9 @@ class Housekeeping:
             StorageError: the database failed.
         """
         self._merge(stop)
-        self._merge_postings(stop)
+        if self._database.commits >= self._postings_at:
+            self._postings_at = self._database.commits + COMMITS_BETWEEN_MERGES
+            postings.merge(self._database, stop)
         now = self._clock.now_ms()
         if now >= self._removes_at:
             self._removes_at = now + REMOVE_EVERY_MS
@@ -405,11 +407,6 @@ class Housekeeping:
             if stop():
                 return
             time.sleep(GIVE_WAY_S)
-
-    def _merge_postings(self, stop: Callable[[], bool]) -> None:
-        if self._database.commits >= self._postings_at:
-            self._postings_at = self._database.commits + COMMITS_BETWEEN_MERGES
-            postings.merge(self._database, stop)
 
     def _remove_receipts(self, now: int, stop: Callable[[], bool]) -> None:
         since = max(now - int(self._receipts.keep_days * MS_PER_DAY), 0)

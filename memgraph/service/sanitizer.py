@@ -17,7 +17,9 @@ T = TypeVar("T")
 
 def sanitized_error(error: MemgraphError, root: Path) -> MemgraphError:
     """Return the same error with paths relative to the root."""
-    elsewhere = {value for value in error.details.values() if _lies_elsewhere(value, root)}
+    texts = [value for value in error.details.values() if isinstance(value, str)]
+    paths = [text for text in texts if Path(text).is_absolute()]
+    elsewhere = {path for path in paths if not Path(path).is_relative_to(root)}
     message, details = error.message, error.details
     # Longest first, because one path may be a prefix of another.
     for path in sorted(elsewhere, key=len, reverse=True):
@@ -41,11 +43,3 @@ def without_root(value: T, root: Path) -> T:
         converted = type(value)(without_root(item, root) for item in value)
     result: T = converted
     return result
-
-
-def _lies_elsewhere(value: Any, root: Path) -> bool:
-    return (
-        isinstance(value, str)
-        and Path(value).is_absolute()
-        and not Path(value).is_relative_to(root)
-    )

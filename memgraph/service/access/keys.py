@@ -139,7 +139,8 @@ class KeyStore:
             Unauthenticated: it is missing, malformed, unknown, revoked or expired.
             InvalidConfig: the keys cannot be read.
         """
-        key_id, digest = _taken_apart(secret or "")
+        secret = secret or ""
+        key_id, digest = secret[len(PREFIX) + 1 :][:_ID_CHARS], _digest(secret)
         key, principal = self._current().get(key_id, (None, None))
         # An unknown id takes as much work as a known one.
         same = hmac.compare_digest(digest, _NO_DIGEST if key is None else key.sha256)
@@ -224,10 +225,6 @@ def _place(keys: Sequence[ApiKey], key_id: str) -> int:
         if key.key_id == key_id:
             return place
     raise NotFound(f"no key {key_id[:40]!r}; memgraph key list shows them", key_id=key_id[:40])
-
-
-def _taken_apart(secret: str) -> tuple[str, str]:
-    return secret[len(PREFIX) + 1 :][:_ID_CHARS], _digest(secret)
 
 
 def _digest(secret: str) -> str:

@@ -134,11 +134,8 @@ class WriteBackHooks(HookHost):
             ]
             links = [*links_of(candidates), *ticked(handle, inputs)]
             written = stored(handle, inputs, links)
-            rejected = [
-                *(RejectedPart(locator=part.locator, code=part.code) for part in parsed.rejections),
-                *written.rejected,
-            ]
-            return written.model_copy(update={"rejected": tuple(rejected)})
+            rejected = (*parsed.rejections, *written.rejected)
+            return written.model_copy(update={"rejected": rejected})
 
         return self._write(call, work, WriteBackResult(acknowledged=False))
 

@@ -63,29 +63,26 @@ class _Api:
     delta: Callable[[Any], str | None]
 
 
-def _chat_answer(answer: Any) -> str:
-    return _text(answer.choices[0].message.content) if answer.choices else ""
-
-
-def _chat_delta(chunk: Any) -> str | None:
-    return chunk.choices[0].delta.content if chunk.choices else None
-
-
-def _response_delta(event: Any) -> str | None:
-    return event.delta if event.type == "response.output_text.delta" else None
-
-
-def _message_delta(event: Any) -> str | None:
-    return getattr(event.delta, "text", None) if event.type == "content_block_delta" else None
-
-
 _APIS: Final[Mapping[tuple[str, ...], _Api]] = {
-    ("chat", "completions", "create"): _Api("messages", "text", _chat_answer, _chat_delta),
+    ("chat", "completions", "create"): _Api(
+        "messages",
+        "text",
+        lambda answer: _text(answer.choices[0].message.content) if answer.choices else "",
+        lambda chunk: chunk.choices[0].delta.content if chunk.choices else None,
+    ),
     ("responses", "create"): _Api(
-        "input", "input_text", lambda answer: _text(answer.output_text), _response_delta
+        "input",
+        "input_text",
+        lambda answer: _text(answer.output_text),
+        lambda event: event.delta if event.type == "response.output_text.delta" else None,
     ),
     ("messages", "create"): _Api(
-        "messages", "text", lambda answer: _text(answer.content), _message_delta
+        "messages",
+        "text",
+        lambda answer: _text(answer.content),
+        lambda event: (
+            getattr(event.delta, "text", None) if event.type == "content_block_delta" else None
+        ),
     ),
 }
 _COPIES: Final = (("with_options",), ("copy",))

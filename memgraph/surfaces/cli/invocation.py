@@ -225,10 +225,15 @@ class Invocation:
 
     def answer(self, report: CommandResult) -> int:
         """Print a report; return the exit code."""
-        if not self.as_json:
-            _print(report)
-        elif report.error is None:
-            write_json({"ok": True, "command": self.command, "data": report.data})
+        if self.as_json:
+            if report.error is None:
+                write_json({"ok": True, "command": self.command, "data": report.data})
+        elif report.show is not None:
+            report.show(Screen())
+        else:
+            from memgraph.surfaces.cli.render import show_result
+
+            show_result(Screen(), report.data)
         flush()
         if report.error is None:
             return 0
@@ -243,15 +248,6 @@ class Invocation:
             sys.stderr.write(json_line({"ok": False, "error": error}, ascii_only=True) + "\n")
             sys.stderr.flush()
         return code
-
-
-def _print(report: CommandResult) -> None:
-    if report.show is not None:
-        report.show(Screen())
-        return
-    from memgraph.surfaces.cli.render import show_result
-
-    show_result(Screen(), report.data)
 
 
 def invocation(context: Context) -> Invocation:

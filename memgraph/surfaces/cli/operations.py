@@ -93,7 +93,10 @@ def command_of(method: Callable[..., Any], custom: Custom | None = None) -> Func
     is the answer that the HTTP API sends.
     """
     custom = custom or Custom()
-    declared = _declared(method)
+    # A function of a handle declares nothing but its signature.
+    declared = operation_of(method) or Operation(
+        Permission.ADMIN, "", id=method.__name__, function=method
+    )
     inputs = _inputs(declared, custom)
 
     def run(context: typer.Context, orchestrator: str, **values: Any) -> CommandResult:
@@ -153,12 +156,6 @@ def command_of(method: Callable[..., Any], custom: Custom | None = None) -> Func
 def help_of(declared: Operation) -> str:
     """Return the help of an operation's command: its docstring without the sections."""
     return declared.summary.replace("``", "`").replace("Return ", "Show ", 1)
-
-
-def _declared(method: Callable[..., Any]) -> Operation:
-    """Return what an operation declares, or what the signature of a function of a handle does."""
-    local = Operation(Permission.ADMIN, "", id=method.__name__, function=method)
-    return operation_of(method) or local
 
 
 @contextmanager

@@ -76,7 +76,7 @@ def show_table(screen: Screen, rows: Sequence[Any], known: Known | None = None) 
         columns.insert(1, ("text", lambda row: known.get(row.memory_id, "")))
     cells = [
         [
-            _cell(column, row.get(column, getattr(item, column, None)))
+            text_of(_shown_id(column, row.get(column, getattr(item, column, None))))
             if isinstance(column, str)
             else text_of(column[1](item))
             for column in columns
@@ -88,10 +88,6 @@ def show_table(screen: Screen, rows: Sequence[Any], known: Known | None = None) 
     ]
     titles[0] = "id" if titles[0].endswith(" id") else titles[0]
     screen.table(titles, cells)
-
-
-def _cell(name: str, value: Any) -> str:
-    return text_of(_shown_id(name, value))
 
 
 def _shown_id(name: str, value: Any, known: Known | None = None) -> Any:

@@ -115,9 +115,7 @@ class Envelope:
     ) -> None:
         status, code = answer
         log = self._log()
-        if log is None:
-            return
-        if route in QUIET and status == 200:
+        if log is None or (route in QUIET and status == 200):
             return
         principal, orchestrator = scope.get(ENTERED, (None, None))
         write = log.warning if status >= 500 else log.info
@@ -150,20 +148,18 @@ def route_of(scope: Scope) -> str:
     For a request refused before routing, it is the route that would have matched. For a mounted
     application, it is the mount's path, followed by the template of its own route if it has one.
     """
-    place = scope.get("root_path", "")
+    place: str = scope.get("root_path", "")
     template = getattr(scope.get("route"), "path", None)
     if isinstance(template, str):
         return f"{place}{template}"
-    return place or _matching_route(scope)
-
-
-def _matching_route(scope: Scope) -> str:
-    """Return the route that matches a request for which the framework recorded none."""
-    for route in getattr(scope.get("app"), "routes", ()):
-        if route.matches(scope)[0] is Match.FULL:
-            template: str = route.path
-            return template
-    return NO_ROUTE
+    if place:
+        return place
+    matching = (
+        str(route.path)
+        for route in getattr(scope.get("app"), "routes", ())
+        if route.matches(scope)[0] is Match.FULL
+    )
+    return next(matching, NO_ROUTE)
 
 
 def _relative_redirects(scope: Scope, headers: Iterable[tuple[bytes, bytes]]) -> Headers:

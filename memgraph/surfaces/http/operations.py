@@ -25,25 +25,22 @@ def router_of(kind: type) -> APIRouter:
     """Return a router with a route for every served operation of a class and its groups."""
     router = APIRouter()
     for declared in operations_of(kind).values():
-        if declared.served:
-            _add_route(router, declared)
+        if not declared.served:
+            continue
+        router.add_api_route(
+            ROOT + declared.path,
+            _endpoint(declared),
+            methods=[declared.method],
+            operation_id=declared.id,
+            summary=declared.id.replace("_", " ").title(),
+            tags=[declared.tag],
+            description=declared.summary,
+            response_model=declared.sent,
+            status_code=204 if declared.sent is None else declared.status,
+            dependencies=[Depends(untimed)] if declared.slow else [],
+            responses=NOT_MODIFIED if declared.tagged else None,
+        )
     return router
-
-
-def _add_route(router: APIRouter, declared: Operation) -> None:
-    router.add_api_route(
-        ROOT + declared.path,
-        _endpoint(declared),
-        methods=[declared.method],
-        operation_id=declared.id,
-        summary=declared.id.replace("_", " ").title(),
-        tags=[declared.tag],
-        description=declared.summary,
-        response_model=declared.sent,
-        status_code=204 if declared.sent is None else declared.status,
-        dependencies=[Depends(untimed)] if declared.slow else [],
-        responses=NOT_MODIFIED if declared.tagged else None,
-    )
 
 
 def _endpoint(declared: Operation) -> Callable[..., Response]:

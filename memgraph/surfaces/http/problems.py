@@ -141,22 +141,20 @@ async def on_http_error(request: Request, error: Any) -> Response:
     answer = problem(errors.RequestRefused(text), error.status_code)
     answer.headers.update(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        answer.headers["Allow"] = ", ".join(_methods(request))
+        # The framework names only the methods of the first route at an address.
+        routes = [
+            route
+            for route in request.app.router.routes
+            if route.matches(request.scope)[0] is not Match.NONE
+        ]
+        methods = {name for route in routes for name in getattr(route, "methods", None) or ()}
+        answer.headers["Allow"] = ", ".join(sorted(methods))
     return answer
 
 
 async def on_bug(_request: Request, _error: Exception) -> Response:
     """Handle all other errors, without details for the client."""
     return problem(errors.MemgraphError(BUG))
-
-
-def _methods(request: Request) -> list[str]:
-    """Return the methods of all routes at an address; the framework reports only the first's."""
-    methods: set[str] = set()
-    for route in request.app.router.routes:
-        if route.matches(request.scope)[0] is not Match.NONE:
-            methods |= getattr(route, "methods", None) or set()
-    return sorted(methods)
 
 
 def _invalid_field(request: Request, error: dict[str, Any]) -> dict[str, str]:

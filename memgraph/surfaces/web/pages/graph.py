@@ -145,8 +145,19 @@ def drawing(
     ]
     return {
         "nodes": [
-            _node(node, node.memory_id in ids)
-            | {"label": names[node.memory_id], "group": _group(places.get(node.memory_id))}
+            {
+                "id": node.memory_id,
+                "summary": node.summary,
+                "type": node.type.value,
+                "kind": node.kind.value,
+                "status": node.shown_status.value,
+                "importance": node.importance,
+                "confidence": node.confidence,
+                "created_at": iso(node.created_at),
+                "stale": node.memory_id in ids,
+                "label": names[node.memory_id],
+                "group": _group(places.get(node.memory_id)),
+            }
             for node in subgraph.nodes
         ],
         "edges": edges + list(_derivations(subgraph, steps, marked)),
@@ -200,20 +211,6 @@ def labels(
             titles[place] = title
             names |= {one: rest.lstrip(" :") or title for one, rest in rests.items()}
     return {memory_id: short(name, LABEL_CHARS) for memory_id, name in names.items()}, titles
-
-
-def _node(memory: Memory, stale: bool) -> dict[str, Any]:
-    return {
-        "id": memory.memory_id,
-        "summary": memory.summary,
-        "type": memory.type.value,
-        "kind": memory.kind.value,
-        "status": memory.shown_status.value,
-        "importance": memory.importance,
-        "confidence": memory.confidence,
-        "created_at": iso(memory.created_at),
-        "stale": stale,
-    }
 
 
 def _edge(edge: Edge, stale: bool) -> dict[str, Any]:
