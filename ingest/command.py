@@ -245,8 +245,11 @@ def _table(
 
 def _why(file: FileResult) -> str:
     """Return why a file was not stored, or not all of it, and what was not understood."""
-    why = f"{file.reason}: {file.message}" if file.message else file.reason or ""
-    noted = ", ".join(f"{count} {code}" for code, count in file.findings.items())
+    has_message = file.message and not file.left_out  # it only counts them
+    why = f"{file.reason}: {file.message}" if has_message else file.reason or ""
+    noted = ", ".join(
+        f"{count} {code}" for code, count in file.findings.items() if code not in file.left_out
+    )
     return "; ".join(filter(None, (why, _left_out(file.left_out), noted)))
 
 

@@ -397,7 +397,7 @@ class _Work:
     ) -> FileResult:
         manifest = with_partial(recorded)
         count = sum(manifest["rejected_items"].values())
-        left_out = f"{count} invalid items of the file were left out"
+        left_out = f"invalid items of the file that were left out: {count}"
         return self._close(
             "processed",
             content,

@@ -168,7 +168,7 @@ class _Preview:
             display,
             "processed",
             RejectionReason.PARTIAL if refused else None,
-            f"{refused} invalid items of the file were left out" if refused else None,
+            f"invalid items of the file that were left out: {refused}" if refused else None,
             sha256,
             findings=reported["finding_counts"],
             left_out=reported["left_out"],

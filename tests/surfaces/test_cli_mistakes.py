@@ -38,7 +38,11 @@ MISTAKES = [
         ". Try: memgraph sources orc-1",
     ),
     (["remember", "orc-1", "x", "--derived-from", "fact_0"], 1, "fact_0"),
-    (["retract", "orc-1", "fact_0"], 2, "Missing option '--reason'"),
+    (
+        ["retract", "orc-1", "fact_0"],
+        2,
+        "Missing option '--reason'. Try: memgraph retract ORC MEMORY --reason TEXT, or",
+    ),
     (["ingest", "orc-1", "no-such-file"], 2, "'no-such-file' does not exist"),
     (["ingest", "orc-1", "--watch", "--dry-run"], 2, "cannot be combined with --watch"),
     (["init", "orc-1"], 1, "--exist-ok"),

@@ -279,7 +279,12 @@ def _usage(invocation: Invocation, error: typer.TyperException) -> int:
         details = {"usage": context.get_usage().removeprefix("Usage: ")}
         if not invocation.as_json:
             end = "" if message.endswith((".", "?")) else "."
-            usage = " ".join(details["usage"].split()).replace(" [OPTIONS]", "")
+            required = [
+                f"{option.opts[-1]} {option.metavar or option.type.name.upper()}"
+                for option in context.command.params
+                if option.required and option.param_type_name == "option"
+            ]
+            usage = " ".join(details["usage"].replace(" [OPTIONS]", "").split() + required)
             message = f"{message}{end} Try: {usage}, or {context.command_path} --help"
     problem = {"code": "cli.usage", "message": message, "details": details}
     return invocation.refuse(problem, code=_USAGE)

@@ -20,7 +20,7 @@ from memgraph.surfaces.cli.formats import (
     with_short,
 )
 from memgraph.surfaces.cli.render import fields_of, show_detail, show_result, show_table, text_of
-from memgraph.surfaces.cli.screen import Screen, note
+from memgraph.surfaces.cli.screen import Screen, counted, note
 
 if TYPE_CHECKING:
     from memgraph.audit.findings import VerifyReport
@@ -122,7 +122,8 @@ def _block(screen: Screen, block: ContextBlock, call: Call) -> None:
             f"receipt {block.receipt_id}, {block.token_cost} tokens, {block.left_out} left out"
         )
     if call["empty"] == "budget_too_small":
-        note(f"empty[{call['empty']}]: the budget is too small for any of {block.left_out}")
+        related = counted(block.left_out, "related memory", "related memories")
+        note(f"empty[{call['empty']}]: the budget is too small for any of {related}")
     elif call["empty"] is not None:
         note(f"empty[{call['empty']}]: no visible memory relates to this")
     _degraded(block.degraded)
