@@ -63,7 +63,7 @@ $(AGENTS)/.made: pyproject.toml constraints-openai-agents.txt
 	$(PYTHON) -m venv $(AGENTS)
 	$(AGENTS)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
 	    --constraint constraints-openai-agents.txt --editable '.[openai-agents]' \
-	    hypothesis jsonschema pytest pytest-socket \
+	    hypothesis jsonschema pytest pytest-socket pytest-xdist \
 	    || { echo "$(AGENTS) was not made: it needs Python 3.11 or newer and, once, a package index." >&2; \
 	         exit 1; }
 	touch $@

@@ -15,7 +15,9 @@ import pytest
 import requests
 import schemathesis
 from citing_model import citing
-from hypothesis import HealthCheck, Phase, assume, settings
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis.strategies import one_of
+from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
@@ -151,10 +153,13 @@ def known(orc: Orchestrator, lasting: dict[str, Any]) -> dict[str, Any]:
     return lasting | ends | {"memory_id": ids[0], "edge_id": edge_id}
 
 
-@pytest.mark.parametrize(
+each_operation = pytest.mark.parametrize(
     ("path", "method"),
     [(path, method) for path, operations in openapi()["paths"].items() for method in operations],
 )
+
+
+@each_operation
 def test_the_example_of_an_operation_does_what_it_is_for(
     path: str,
     method: str,
@@ -188,26 +193,32 @@ def test_the_example_of_an_operation_does_what_it_is_for(
     assert taken_as, answer.text
 
 
-@document.parametrize()
-@settings(
-    max_examples=3,
-    derandomize=True,
-    deadline=None,
-    database=None,
-    phases=(Phase.generate,),
-    suppress_health_check=list(HealthCheck),
-)
+@each_operation
 def test_every_operation_answers_as_the_document_says(
-    case: schemathesis.Case, served: Served, session: requests.Session, known: dict[str, Any]
+    path: str, method: str, served: Served, session: requests.Session, known: dict[str, Any]
 ) -> None:
-    for name in [each for each in case.headers if each.lower() not in HEADERS]:
-        del case.headers[name]
-    fill(case.path_parameters, known)
-    if isinstance(case.body, dict):
-        fill(case.body, known)
-    assume(target_bytes(case, served) <= LONGEST_TARGET)
-    answer = case.call_and_validate(base_url=served.url, session=session, checks=HELD)
-    assert answer.status_code < 500
+    operation = document[path][method]
+
+    @settings(
+        max_examples=3,
+        derandomize=True,
+        deadline=None,
+        database=None,
+        phases=(Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(one_of(*(operation.as_strategy(generation_mode=mode) for mode in GenerationMode)))
+    def holds(case: schemathesis.Case) -> None:
+        for name in [each for each in case.headers if each.lower() not in HEADERS]:
+            del case.headers[name]
+        fill(case.path_parameters, known)
+        if isinstance(case.body, dict):
+            fill(case.body, known)
+        assume(target_bytes(case, served) <= LONGEST_TARGET)
+        answer = case.call_and_validate(base_url=served.url, session=session, checks=HELD)
+        assert answer.status_code < 500
+
+    holds()
 
 
 def target_bytes(case: schemathesis.Case, served: Served) -> int:
