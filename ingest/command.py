@@ -17,15 +17,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from ingest.drop_zone import stage
-from ingest.pipeline import IngestPipeline
+from ingest.claims import FileResult
+from ingest.drop_zone import FileToCopy, stage
+from ingest.pipeline import IngestPipeline, Progress
 from ingest.reasons import RejectionReason
 from memgraph.errors import IngestRejected, MemgraphError
 
 if TYPE_CHECKING:
-    from ingest.claims import FileResult
-    from ingest.drop_zone import FileToCopy
-    from ingest.pipeline import Progress
     from ingest.preview import FilePreview
     from memgraph.operations.orchestrator import Orchestrator
 

@@ -7,8 +7,9 @@ the texts takes the write lock, because FTS5 implements it as an INSERT.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memgraph.audit import anchor
@@ -30,9 +31,6 @@ from memgraph.store.statements import row_count
 from memgraph.store.vector_index import VectorFault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from memgraph.store.engine import Database, Engine
 
 Check = Callable[[Snapshot, VerifyReport], object]

@@ -10,16 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from memgraph.consolidation.ports import (
     EndedMemory,
+    Extractor,
     FactCandidate,
     KnownMemory,
     NamedEntity,
     PageProposal,
     PageTurn,
     RepeatedMemory,
+    TurnPage,
 )
 from memgraph.consolidation.statements import (
     CitingStatement,
@@ -33,10 +35,10 @@ from memgraph.consolidation.statements import (
 from memgraph.errors import ProviderAnswerInvalid, ProviderRejected
 from memgraph.model.columns import DEFAULT_IMPORTANCE
 from memgraph.model.conversation import HAPPENED, SpeakerRole, voice_of
-from memgraph.model.enums import EntityType, MemoryType
+from memgraph.model.enums import EntityType, MemoryType, Sensitivity
 from memgraph.model.jobs import MAX_REJECTED_KEPT, RejectedItem
 from memgraph.model.values import MAX_NAME_CHARS
-from memgraph.providers.completion import ask_json, fenced_lines, object_schema
+from memgraph.providers.completion import CompletionProvider, ask_json, fenced_lines, object_schema
 from memgraph.rules.proposals import (
     MAX_CONTENT_CHARS,
     MAX_IMPORTANCE,
@@ -53,11 +55,6 @@ from memgraph.rules.proposals import (
     time_of,
     type_of,
 )
-
-if TYPE_CHECKING:
-    from memgraph.consolidation.ports import Extractor, TurnPage
-    from memgraph.model.enums import Sensitivity
-    from memgraph.providers.completion import CompletionProvider
 
 MAX_PAGE_CHARS: Final = 80_000
 """Characters of a page's turns that a model sees; the longest turns are cut."""

@@ -8,7 +8,7 @@ Reflections never expire, so this is the protection against hostile sentences.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from memgraph.clock import iso
 from memgraph.consolidation.statements import (
@@ -19,8 +19,11 @@ from memgraph.consolidation.statements import (
 )
 from memgraph.consolidation.week import WeekLine
 from memgraph.errors import ProviderAnswerInvalid
+from memgraph.model.enums import Sensitivity
 from memgraph.model.jobs import RejectedItem
+from memgraph.model.values import Memory
 from memgraph.providers.completion import (
+    CompletionProvider,
     ask_json,
     estimated_tokens,
     fenced_lines,
@@ -28,11 +31,6 @@ from memgraph.providers.completion import (
 )
 from memgraph.rules.citations import SENTENCES, CitedSentence, cited_sentences
 from memgraph.rules.lines import speaker_of
-
-if TYPE_CHECKING:
-    from memgraph.model.enums import Sensitivity
-    from memgraph.model.values import Memory
-    from memgraph.providers.completion import CompletionProvider
 
 MAX_MEMORY_CHARS: Final = 600
 MAX_PROMPT_TOKENS: Final = 24_000

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from memgraph.clock import iso
 from memgraph.consolidation.statements import (
@@ -21,13 +21,10 @@ from memgraph.consolidation.statements import (
 )
 from memgraph.errors import ProviderAnswerInvalid
 from memgraph.model.enums import Relation
-from memgraph.providers.completion import ask_json, fenced_lines, object_schema
+from memgraph.providers.completion import CompletionProvider, ask_json, fenced_lines, object_schema
 from memgraph.rules.blocks import cut
 from memgraph.rules.proposals import items_of, number_of
 from memgraph.store.comparisons import ComparedMemory
-
-if TYPE_CHECKING:
-    from memgraph.providers.completion import CompletionProvider
 
 MAX_STATEMENT_CHARS: Final = 600
 MAX_SHOWN_CHARS: Final = 120

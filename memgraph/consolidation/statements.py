@@ -10,16 +10,13 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from memgraph.errors import ProviderAnswerInvalid
-from memgraph.providers.completion import ask_json, fenced_lines, object_schema
+from memgraph.providers.completion import CompletionProvider, ask_json, fenced_lines, object_schema
 from memgraph.rules.proposals import folded_quote, items_of, number_of, text_of
 from memgraph.text.names import is_unspaced
 from memgraph.text.stem import WORDS, fold
-
-if TYPE_CHECKING:
-    from memgraph.providers.completion import CompletionProvider
 
 CHECKED_AT_ONCE: Final = 30
 """Statements in one question; more than a page of turns usually has."""

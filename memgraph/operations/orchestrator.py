@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from memgraph.config import Settings
 from memgraph.errors import InvalidInput
-from memgraph.model.conversation import AgentTurn, UserTurn
+from memgraph.model.conversation import AgentTurn, SessionCallback, UserTurn
 from memgraph.model.operation import Awaited, Blocking, F, local, with_groups
 from memgraph.operations.contexts import Stores
 from memgraph.operations.exchange.operations import Exchange
 from memgraph.operations.graph import LocalGraph
 from memgraph.operations.groups import Operations
-from memgraph.operations.handle import WritingHandle
+from memgraph.operations.handle import GroupT, WritingHandle
 from memgraph.operations.ingestion.operations import LocalIngestion
 from memgraph.operations.jobs import LocalJobs
 from memgraph.operations.maintenance.operations import LocalMaintenance
 from memgraph.operations.memories import Memories
 from memgraph.operations.threads import await_all, awaited_group, pool
+from memgraph.paths import OrchestratorPaths
 
 if TYPE_CHECKING:
-    from memgraph.config import Settings
-    from memgraph.model.conversation import SessionCallback
-    from memgraph.operations.handle import GroupT
     from memgraph.operations.write.comparisons import SettleResult
-    from memgraph.paths import OrchestratorPaths
 
 
 class Events(WritingHandle[F], group="events"):

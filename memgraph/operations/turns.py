@@ -26,11 +26,10 @@ from memgraph.model.turns import (
     TurnInput,
     WriteBackResult,
 )
-from memgraph.model.values import validated
+from memgraph.model.values import Memory, validated
 from memgraph.operations.handle import Handle, closed_to_viewer
 
 if TYPE_CHECKING:
-    from memgraph.model.values import Memory
     from memgraph.service.turns.hooks import MemoryHooks
 
 

@@ -15,11 +15,12 @@ import socket
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from types import ModuleType
+from typing import Any, Final, Literal, TypeVar
 from urllib.parse import urlsplit
 
 import tenacity
@@ -32,11 +33,6 @@ from memgraph.errors import (
     ProviderRejected,
     ProviderUnavailable,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import ModuleType
-
 
 EXTRA: Final = "litellm"
 FIRST_WAIT_S = 0.5

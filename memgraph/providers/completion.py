@@ -10,15 +10,12 @@ import json
 import re
 import secrets
 import unicodedata
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeVar, Unpack, runtime_checkable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, NoReturn, Protocol, TypeVar, Unpack, runtime_checkable
 
 from memgraph.errors import InvalidConfig, ProviderAnswerInvalid
 from memgraph.providers.options import LITELLM_PREFIX, ModelOptions
 from memgraph.rules.budget import token_cost
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
 
 DEFAULTS: Final[ModelOptions] = {"timeout_s": 60.0, "retries": 2}
 MAX_TOKENS: Final = 4_096

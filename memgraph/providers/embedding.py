@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Protocol, Unpack, runtime_checkable
 
 from memgraph.errors import (
@@ -14,8 +15,6 @@ from memgraph.errors import (
 from memgraph.providers.options import LITELLM_PREFIX, ModelOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import copy
 import hashlib
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from memgraph.errors import InvalidConfig, MemgraphError, ProviderUnavailable
 from memgraph.providers.embedding import checked, prepared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     import numpy as np
     from numpy.typing import NDArray
 

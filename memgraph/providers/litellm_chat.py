@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import Any, Final, Unpack
 
 from memgraph.errors import ProviderAnswerInvalid, ProviderError
 from memgraph.providers import _litellm
 from memgraph.providers.completion import (
     DEFAULTS,
     MAX_TOKENS,
+    CompletionProvider,
     object_schema,
     parsed_answer,
 )
 from memgraph.providers.options import LITELLM_PREFIX, ModelOptions
 from memgraph.providers.usage import report_tokens
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from memgraph.providers.completion import CompletionProvider
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from memgraph.errors import (
     StorageError,
 )
 from memgraph.ids import IdSource, UlidSource
+from memgraph.log import EventLog
 from memgraph.model.values import ActorReason, validated
 from memgraph.operations.ingestion.uploads import DropZoneWorker
 from memgraph.paths import (
@@ -52,7 +53,6 @@ from memgraph.service.pool import OrchestratorPool, WatchedServers
 if TYPE_CHECKING:
     from sqlmodel import Session
 
-    from memgraph.log import EventLog
     from memgraph.operations.life.models import LanguageModel
     from memgraph.operations.orchestrator import Orchestrator
     from memgraph.providers.pair_reader import PairReader

@@ -37,10 +37,10 @@ from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.service.sanitizer import sanitized_error
 from memgraph.store import comparisons, embeddings, ingest_files, metadata
 from memgraph.store.erasure import UNFINISHED_KEY
+from memgraph.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from memgraph.service.memory_service import MemoryService
-    from memgraph.store.snapshot import Snapshot
 
 VERIFY: Final = "run: memgraph verify, then memgraph restore with a backup"
 REMEDIES: Final[Mapping[str, str]] = {

@@ -14,18 +14,18 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
-from memgraph.errors import DatabaseFull, MemoryDisabled
+from sqlmodel import Session
+
+from memgraph.errors import DatabaseFull, MemoryDisabled, StorageError
 from memgraph.store import journal, whole_tables
+from memgraph.store.snapshot import Snapshot, Transaction
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
-    from sqlmodel import Session
 
     from memgraph.config.schema import StorageSettings
-    from memgraph.errors import StorageError
     from memgraph.model.erasure import ServerTraces
     from memgraph.paths import Stamp
-    from memgraph.store.snapshot import Snapshot, Transaction
     from memgraph.store.vector_cache import HeldVectors
     from memgraph.store.vector_index import VectorIndex
 

@@ -23,6 +23,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, SQLModel
 from sqlmodel.sql.expression import SelectOfScalar
 
+from memgraph.errors import DatabaseCorrupt
 from memgraph.model.columns import stored_type, unreadable
 from memgraph.model.enums import (
     STORED_STATUSES,
@@ -38,7 +39,6 @@ from memgraph.model.tables import metadata
 from memgraph.model.values import Edge, Memory, Source, StatusPeriod, StoredSource, Value, built
 
 if TYPE_CHECKING:
-    from memgraph.errors import DatabaseCorrupt
     from memgraph.store.snapshot import Snapshot, Transaction
 
 T = TypeVar("T")

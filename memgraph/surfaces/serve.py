@@ -16,6 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from starlette.types import Receive, Scope, Send
+
 from memgraph.config.server import ServerSettings
 from memgraph.errors import ExtraMissing, InvalidConfig, MemgraphError
 from memgraph.log import EventLog
@@ -34,7 +36,6 @@ from memgraph.surfaces.shutdown import DrainingServer, ended_at_the_latest
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
-    from starlette.types import Receive, Scope, Send
 
     from memgraph.surfaces.mcp.http import McpApp
 

@@ -12,6 +12,7 @@ from memgraph.context.assembly import (
     OVER_BUDGET,
     TOO_LARGE,
     AssembledContext,
+    ConfirmationCallback,
     ContextPlan,
     assembled,
 )
@@ -51,7 +52,6 @@ from memgraph.store.receipts import NewReceipt
 from memgraph.store.snapshot import Snapshot, despite_damage
 
 if TYPE_CHECKING:
-    from memgraph.context.assembly import ConfirmationCallback
     from memgraph.context.stores import GlobalMemoryStore, ProjectMemoryStore, TaskMemoryStore
     from memgraph.operations.orchestrator import Orchestrator
     from memgraph.service.memory_service import MemoryService

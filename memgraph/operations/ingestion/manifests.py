@@ -10,19 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import IngestStatus
 from memgraph.model.remote import IngestedFile, IngestPage
+from memgraph.model.tables import IngestFileRow
 from memgraph.operations.ingestion.ingest import BY
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import ingest_files, memories
+from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
-
-if TYPE_CHECKING:
-    from memgraph.model.tables import IngestFileRow
-    from memgraph.store.snapshot import Snapshot
 
 BLOCK: Final = 16
 """The minimum number of rows read at a time, when most are hidden."""

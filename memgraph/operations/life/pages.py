@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import ceil
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from memgraph.consolidation import drafts
 from memgraph.consolidation.drafts import (
@@ -40,6 +40,7 @@ from memgraph.operations.life.enrichment import link_names
 from memgraph.operations.life.known_memories import known_memories
 from memgraph.operations.life.replacement import ChangeOutcome, KnownChange, Replacer
 from memgraph.operations.write import changes
+from memgraph.operations.write.edges import StoredBatch
 from memgraph.operations.write.entity_links import has_part, merge_entry, speaker_named
 from memgraph.operations.write.writer import PreparedMemory
 from memgraph.rules.proposals import is_quoted
@@ -58,9 +59,6 @@ from memgraph.store.entities import EntityName
 from memgraph.store.sessions import ComparisonPlace, Consolidation, TurnRow
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
 from memgraph.text.names import canonical
-
-if TYPE_CHECKING:
-    from memgraph.operations.write.edges import StoredBatch
 
 # Turns before a page that are read as context, because its own turns may refer to them.
 CONTEXT_TURNS = 6

@@ -14,7 +14,7 @@ import time
 import tomllib
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from memgraph.clock import Clock
 from memgraph.errors import Conflict, InvalidConfig
@@ -22,12 +22,10 @@ from memgraph.model.values import Value
 from memgraph.operations.maintenance.maintenance import free_name
 from memgraph.paths import OrchestratorPaths, naming_full_disk
 from memgraph.store import journal, metadata
+from memgraph.store.engine import Store
 from memgraph.store.files import FileLock, draft_beside, fsync, publish
 from memgraph.store.statements import row_count
 from memgraph.store.stores import store_of
-
-if TYPE_CHECKING:
-    from memgraph.store.engine import Store
 
 _TABLE: Final = re.compile(r"^\[memory\.storage\][^\n]*\n?", re.MULTILINE)
 _URL: Final = re.compile(r"^[ \t]*url[ \t]*=[^\n]*\n?", re.MULTILINE)

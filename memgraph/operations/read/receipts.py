@@ -16,8 +16,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from memgraph.model.context import ContextBlock, ContextPackage
+from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptItem, degraded_field
 from memgraph.rules.erasure import MARK, redacted_words
+from memgraph.rules.scope import Viewer
 from memgraph.service.background import InFlightCalls
 from memgraph.store import decay, erasure, receipts
 from memgraph.store.engine import Database
@@ -25,10 +28,7 @@ from memgraph.store.receipts import NewReceipt, uses
 from memgraph.store.rows import json_text
 
 if TYPE_CHECKING:
-    from memgraph.model.context import ContextBlock, ContextPackage
-    from memgraph.model.recall import Bundle, RecallRequest
     from memgraph.retrieval.recall import Selection
-    from memgraph.rules.scope import Viewer
 
 FLUSH_AT = 16
 # The number of receipts per transaction (about 5 ms); more if very many are pending.

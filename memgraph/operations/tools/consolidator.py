@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.consolidation.page_model import SCHEMA, AnswerReader, Claim, PagePrompt, supported
-from memgraph.consolidation.ports import PageProposal, PageUnread
+from memgraph.consolidation.ports import PageProposal, PageTurn, PageUnread, TurnPage
 from memgraph.errors import Conflict, MemgraphError, ProviderAnswerInvalid
 from memgraph.model.enums import ModelUse
 from memgraph.operations.tools.declaration import Answer
@@ -19,7 +19,6 @@ from memgraph.operations.tools.tools import error_answer
 from memgraph.providers.completion import object_schema, parsed_answer
 
 if TYPE_CHECKING:
-    from memgraph.consolidation.ports import PageTurn, TurnPage
     from memgraph.operations.life.consolidation import SessionReport
     from memgraph.operations.orchestrator import Orchestrator
 

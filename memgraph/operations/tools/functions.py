@@ -51,13 +51,13 @@ from memgraph.rules.similarity import content_hash, folded, normalise_content, s
 from memgraph.rules.workflow import labelled
 from memgraph.store import jobs, memories, receipts
 from memgraph.store.entities import ENTITY_NAMES
+from memgraph.store.snapshot import NewEntry
 from memgraph.store.visibility import ACTIVE
 from memgraph.text.sentences import split_sentences
 
 if TYPE_CHECKING:
     from memgraph.operations.orchestrator import Orchestrator
     from memgraph.service.open_orchestrator import OpenOrchestrator
-    from memgraph.store.snapshot import NewEntry
 
 PAUSE_MS: Final = 15 * 60_000
 """The minimum time between two runs of ``memory_consolidate``, by the job records."""

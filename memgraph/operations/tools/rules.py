@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.conversation import TOLD_AS, SpeakerRole, voice_of
@@ -20,18 +20,13 @@ from memgraph.model.enums import (
     Sensitivity,
     SourceType,
 )
-from memgraph.model.values import one_of
+from memgraph.model.values import Memory, one_of
+from memgraph.rules.scope import Viewer
 from memgraph.store import edges, evidence, graph, memories
 from memgraph.store.graph import Direction
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.visibility import ACTIVE
+from memgraph.store.visibility import ACTIVE, View
 from memgraph.text.sentences import split_sentences
-
-if TYPE_CHECKING:
-    from memgraph.model.values import Memory
-    from memgraph.rules.scope import Viewer
-    from memgraph.store.visibility import View
-
 
 _MOST_LINKED: Final = 100
 

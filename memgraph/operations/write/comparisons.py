@@ -35,7 +35,7 @@ from memgraph.model.enums import (
 from memgraph.model.values import Edge, EdgeInput
 from memgraph.operations.write.changes import is_protected
 from memgraph.operations.write.edges import StoredBatch
-from memgraph.operations.write.embedding import MAX_REFUSALS, pause_ms
+from memgraph.operations.write.embedding import MAX_REFUSALS, EmbeddingRun, pause_ms
 from memgraph.providers.local import LocalEmbedding
 from memgraph.providers.pair_reader import PairVerdict, StatementPair
 from memgraph.providers.usage import usage_tally
@@ -44,7 +44,7 @@ from memgraph.rules.lines import speaker_of
 from memgraph.store import comparisons, edges, embeddings, memories, sessions
 from memgraph.store.comparisons import ComparedMemory, WaitingMemory
 from memgraph.store.sessions import ComparisonPlace
-from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 from memgraph.text.sentences import passages
 
 if TYPE_CHECKING:
@@ -53,9 +53,7 @@ if TYPE_CHECKING:
 
     from memgraph.consolidation.relations import FactRelation
     from memgraph.operations.life.models import LanguageModel
-    from memgraph.operations.write.embedding import EmbeddingRun
     from memgraph.service.open_orchestrator import OpenOrchestrator
-    from memgraph.store.snapshot import JournalledTransaction
 
 ACTOR: Final = "comparison"
 """The actor of journal entries for work from the outbox."""

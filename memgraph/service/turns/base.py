@@ -20,7 +20,7 @@ from memgraph.errors import (
     MemgraphError,
     OrchestratorMissing,
 )
-from memgraph.model.context import AgentProfile
+from memgraph.model.context import AgentProfile, BuiltBulletin
 from memgraph.model.enums import Sensitivity
 from memgraph.model.recall import MAX_QUERY_CHARS
 from memgraph.model.turns import ResultWithWarnings, TurnInput, TurnWarning
@@ -32,7 +32,6 @@ from memgraph.service.turns.capture import CaptureHandle, Turn
 from memgraph.service.turns.lanes import Lane, LaneError, LaneTask
 
 if TYPE_CHECKING:
-    from memgraph.model.context import BuiltBulletin
     from memgraph.operations.context.builder import ContextAssembler
     from memgraph.service.memory_service import MemoryService
 

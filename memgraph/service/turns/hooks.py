@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from memgraph.bulletin.board import EMPTY, STALE
-from memgraph.model.context import AgentProfile, ContextPackage, ContextRequest
+from memgraph.model.context import AgentProfile, BuiltBulletin, ContextPackage, ContextRequest
 from memgraph.model.receipts import Receipt
 from memgraph.model.turns import (
     MessageFields,
@@ -22,6 +22,7 @@ from memgraph.model.turns import (
     TurnWarning,
 )
 from memgraph.model.values import Outcome
+from memgraph.rules.scope import Viewer
 from memgraph.service.turns.base import HookCall, once, query_of, refused, warning_of
 from memgraph.service.turns.diagnosis import DiagnosisHooks
 from memgraph.service.turns.lanes import LaneTask
@@ -29,8 +30,6 @@ from memgraph.service.turns.write_back import turn_of
 from memgraph.store.receipts import NewReceipt
 
 if TYPE_CHECKING:
-    from memgraph.model.context import BuiltBulletin
-    from memgraph.rules.scope import Viewer
     from memgraph.service.memory_service import MemoryService
 
 PREPARE_MS = 30_000

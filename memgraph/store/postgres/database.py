@@ -22,6 +22,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
 
 from memgraph.errors import DatabaseMissing, DatabaseReplaced
+from memgraph.paths import Stamp
 from memgraph.store import postgres
 from memgraph.store.engine import Database, wait_s
 from memgraph.store.files import busy, held_by_thread
@@ -33,7 +34,6 @@ from memgraph.store.snapshot import Snapshot, Transaction
 if TYPE_CHECKING:
     from memgraph.config.schema import StorageSettings
     from memgraph.model.erasure import ServerTraces
-    from memgraph.paths import Stamp
     from memgraph.store.postgres.stores import PostgresStore
 
 CONNECTIONS: Final = 4

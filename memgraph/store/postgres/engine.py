@@ -18,10 +18,10 @@ from memgraph.store.postgres import indexes, row_changes, schema
 from memgraph.store.postgres.dialect import DIALECT
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import CompiledStatement
+from memgraph.store.vector_index import VectorIndex
 
 if TYPE_CHECKING:
     from memgraph.store.vector_cache import HeldVectors
-    from memgraph.store.vector_index import VectorIndex
 
 _SCHEMA_FAULTS: Final = frozenset({"42P01", "42703", "42883", "3F000"})
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 import psycopg
 import sqlalchemy as sa
 from sqlalchemy.pool import NullPool
+from sqlmodel import Session
 
 from memgraph.errors import DatabaseEmpty, DatabaseForeign, InvalidInput, OrchestratorExists
-from memgraph.paths import DATABASE_NAME, check_orchestrator_name
+from memgraph.paths import DATABASE_NAME, Stamp, check_orchestrator_name
 from memgraph.store import metadata, postgres
 from memgraph.store.engine import Store
 from memgraph.store.files import LOCK_TIMEOUT_S
@@ -41,10 +42,7 @@ from memgraph.store.sqlite.copies import move_aside
 from memgraph.store.sqlite.stores import SqliteStore, copied
 
 if TYPE_CHECKING:
-    from sqlmodel import Session
-
     from memgraph.config.schema import StorageSettings
-    from memgraph.paths import Stamp
 
 PROVISIONING_WAIT_MS = 5_000
 LOCK_WAIT_MS: Final = round(LOCK_TIMEOUT_S * 1_000)

@@ -45,11 +45,11 @@ from memgraph.store.statements import (
     arguments,
 )
 from memgraph.store.text_index import PhraseMatches
+from memgraph.store.vector_index import VectorIndex
 from memgraph.store.whole_tables import DigestedColumns
 
 if TYPE_CHECKING:
     from memgraph.store.vector_cache import HeldVectors
-    from memgraph.store.vector_index import VectorIndex
 
 APPLICATION_ID = 0x4D474D47  # "MGMG"
 MAX_MESSAGES = 20

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pysqlite3.dbapi2 as driver
 import sqlalchemy as sa
 from sqlalchemy.pool import NullPool
+from sqlmodel import Session
 
 from memgraph.errors import (
     DatabaseCorrupt,
@@ -37,8 +38,6 @@ from memgraph.store.sqlite.database import SqliteDatabase, file_identity
 from memgraph.store.sqlite.engine import ENGINE
 
 if TYPE_CHECKING:
-    from sqlmodel import Session
-
     from memgraph.config.schema import StorageSettings
 
 

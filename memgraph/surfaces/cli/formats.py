@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from memgraph.clock import MS_PER_DAY, iso
 from memgraph.ids import short_id
 from memgraph.model.conversation import HAPPENED
 from memgraph.model.enums import EdgeType
+from memgraph.model.graph import JournalNote
+from memgraph.model.values import Edge, Memory, Source, StatusPeriod
 from memgraph.rules.lifecycle import contradiction_state
 from memgraph.surfaces.cli.screen import plain
 from memgraph.text.dates import period_of
-
-if TYPE_CHECKING:
-    from memgraph.model.graph import JournalNote
-    from memgraph.model.values import Edge, Memory, Source, StatusPeriod
 
 SUMMARY_CHARS = 80
 _PROCESSED = "/memory/ingest/processed/"

@@ -12,11 +12,10 @@ import typer
 
 from memgraph.errors import MemgraphError
 from memgraph.operations.handle import Handle
-from memgraph.surfaces.cli.invocation import InvalidContent
+from memgraph.surfaces.cli.invocation import InvalidContent, Invocation
 
 if TYPE_CHECKING:
     from memgraph.client import Client
-    from memgraph.surfaces.cli.invocation import Invocation
 
 SERVER_VARIABLE: Final = "MEMGRAPH_SERVER"
 KEY_VARIABLE: Final = "MEMGRAPH_KEY"

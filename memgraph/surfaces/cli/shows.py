@@ -6,7 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.ids import short_id
+from memgraph.model.context import Answer, BuiltBulletin, ContextBlock
 from memgraph.model.enums import MarkKind
+from memgraph.model.graph import Case, Contradiction, ContradictionPage
+from memgraph.model.recall import Bundle, Degraded, Mark, RecallItem
+from memgraph.model.values import Edge, Memory, Outcome, StoredSource
 from memgraph.rules.lifecycle import contradiction_state
 from memgraph.surfaces.cli.formats import (
     below_drop_zone,
@@ -24,10 +28,6 @@ from memgraph.surfaces.cli.screen import Screen, counted, note
 
 if TYPE_CHECKING:
     from memgraph.audit.findings import VerifyReport
-    from memgraph.model.context import Answer, BuiltBulletin, ContextBlock
-    from memgraph.model.graph import Case, Contradiction, ContradictionPage
-    from memgraph.model.recall import Bundle, Degraded, Mark, RecallItem
-    from memgraph.model.values import Edge, Memory, Outcome, StoredSource
 
 Call = Mapping[str, Any]
 """The arguments of a command by name, with ``orchestrator`` and what was added to its data."""

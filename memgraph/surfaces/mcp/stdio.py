@@ -14,11 +14,10 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 from memgraph.log import bug_fields
-from memgraph.model.enums import ToolChoice
+from memgraph.model.enums import Scope, ToolChoice
 from memgraph.surfaces.mcp.server import Context, HandleAccess, make_server, silence_sdk
 
 if TYPE_CHECKING:
-    from memgraph.model.enums import Scope
     from memgraph.operations.orchestrator import Orchestrator
 
 THREADS: Final = 4

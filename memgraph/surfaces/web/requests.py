@@ -15,14 +15,14 @@ from starlette.responses import RedirectResponse, Response
 from memgraph.clock import iso
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Narrowing, Permission, Principal
+from memgraph.model.influence import SourceLines
 from memgraph.operations.orchestrator import Orchestrator
+from memgraph.service.access.gate import Gate
 from memgraph.surfaces.asgi import ENTERED
 from memgraph.surfaces.web.sessions import PLACE, Session
 from memgraph.text.dates import moment_of
 
 if TYPE_CHECKING:
-    from memgraph.model.influence import SourceLines
-    from memgraph.service.access.gate import Gate
     from memgraph.surfaces.web.app import Console
 
 

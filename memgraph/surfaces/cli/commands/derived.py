@@ -18,7 +18,9 @@ from memgraph.errors import (
     ProviderError,
 )
 from memgraph.ids import short_id
+from memgraph.model.context import ContextBlock
 from memgraph.model.enums import EdgeType
+from memgraph.model.values import Memory
 from memgraph.surfaces.cli.commands import methods
 from memgraph.surfaces.cli.formats import with_short
 from memgraph.surfaces.cli.invocation import Invocation
@@ -28,11 +30,9 @@ from memgraph.surfaces.cli.shows import Call
 
 if TYPE_CHECKING:
     from memgraph.audit.findings import VerifyReport
-    from memgraph.model.context import ContextBlock
     from memgraph.model.erasure import ErasureReport
     from memgraph.model.jobs import JobRun
     from memgraph.model.receipts import Receipt
-    from memgraph.model.values import Memory
     from memgraph.operations.maintenance.operations import JournalState
 
 TEXTS_SHOWN: Final = 50

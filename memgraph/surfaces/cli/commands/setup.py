@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,8 +15,6 @@ from memgraph.surfaces.cli.render import show_result
 from memgraph.surfaces.cli.screen import Screen
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from memgraph.config.schema import LanguageModelSettings
     from memgraph.providers.litellm_chat import ModelCheck
 
