@@ -43,7 +43,6 @@ MENU = (
     "memories?status=any",
     "contradictions",
     "contradictions?state=changes",
-    "contradictions?state=stale",
     "graph",
     "graph/data",
     "entities",

@@ -18,7 +18,6 @@ from itertools import zip_longest
 from memgraph.clock import iso
 from memgraph.config.schema import BulletinSettings
 from memgraph.graph.marks import Marks, marked, marks_of
-from memgraph.graph.stale import find_stale
 from memgraph.ids import short_id
 from memgraph.model.context import Bulletin
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryType
@@ -28,7 +27,7 @@ from memgraph.rules.bulletin import BulletinSection, Entry, is_bare
 from memgraph.rules.contradictions import MOST_NAMED, in_order
 from memgraph.rules.lines import BlockLine, place_of, speaker_of
 from memgraph.rules.scope import Viewer, predicate
-from memgraph.store import bulletins as queries, graph, recall as recall_rows
+from memgraph.store import bulletins as queries, evidence, graph, recall as recall_rows
 from memgraph.store.bulletins import BulletinExcerpt
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import ACTIVE, STANDING, View
@@ -45,10 +44,6 @@ _MOST_QUOTED = 2
 _MOST_LINKED = 10
 _EDGES_READ = 500
 """How many edges are read to find what belongs to one matter: of each memory, and in all."""
-# Limits on the ended evidence that is read, newest first, and on the memories that depend on it, so
-# that a large store takes no longer.
-_ENDINGS_LOOKED_AT = 200
-_STANDING_READ = 200
 _SECTIONS: Mapping[BulletinSection, queries.SectionQuery] = {
     BulletinSection.KNOWLEDGE_SUMMARY: queries.KNOWLEDGE,
     BulletinSection.ACTIVE_GOALS: queries.GOALS,
@@ -228,14 +223,10 @@ def generate_in(
     # A contradiction takes two lines.
     open_ = queries.open_conflicts(snapshot, view)
     pairs = [tuple(side.memory_id for side in in_order((one.first, one.second))) for one in open_]
-    stale = find_stale(
-        snapshot, view, limit=limit, max_looks=_ENDINGS_LOOKED_AT, max_rows=_STANDING_READ
-    )
-    since = {memory.memory_id: memory.since for memory in stale.items}
     sides = [side for pair in pairs[: limit // 2] for side in pair]
-    texts = queries.excerpts(snapshot, view, [*sides, *since], at)
-    # Leave out memories from files: their evidence comes from the same file and ends with it.
-    unsupported = [one for one in since if one in texts and texts[one].path is None]
+    texts = queries.excerpts(snapshot, view, sides, at)
+    since = _withdrawn(snapshot, view, material.excerpts)
+    unsupported = sorted(since, key=lambda one: (-since[one], one))
     doubts = [
         doubt
         for doubt in queries.UNCERTAIN.read(snapshot, view, at, 0.0)[:limit]
@@ -245,7 +236,7 @@ def generate_in(
         material.note(memory_id, f"evidence withdrawn {iso(since[memory_id])[:10]}")
     for doubt in doubts:
         material.note(doubt.memory_id, f"confidence {doubt.confidence:.2f}")
-    material.add(texts[one] for one in (*sides, *unsupported) if one in texts)
+    material.add(texts[one] for one in sides if one in texts)
     material.add(doubts)
     material.read_marks()
     knowledge = BulletinSection.KNOWLEDGE_SUMMARY
@@ -265,6 +256,20 @@ def generate_in(
     totals[BulletinSection.CONFLICTS_AND_UNCERTAINTIES] = len(pairs) + len(unsupported) + doubtful
     key = view_key(viewer, settings, zone)
     return composed(offered, settings, change_seq=seq, key=key, totals=totals, zone=zone)
+
+
+def _withdrawn(
+    snapshot: Snapshot, view: View, excerpts: Mapping[str, BulletinExcerpt]
+) -> dict[str, int]:
+    """Return when the evidence of memories was replaced or retracted, in ms, by memory id.
+
+    Memories from files are left out: their evidence comes from the same file and ends with it.
+    """
+    said = [memory_id for memory_id, excerpt in excerpts.items() if excerpt.path is None]
+    paths = evidence.broken_evidence(snapshot, said, view)
+    grounds = {memory_id: path[-1].ground_id for memory_id, path in paths.items()}
+    refuted = evidence.refuted_among(snapshot, set(grounds.values()), view)
+    return {memory_id: refuted[ground].since for memory_id, ground in grounds.items()}
 
 
 def _persons_first(excerpts: Sequence[BulletinExcerpt]) -> list[BulletinExcerpt]:

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from memgraph.clock import MAX_MS, MS_PER_DAY
 from memgraph.errors import InvalidInput, NotFound
+from memgraph.graph.premises import described
 from memgraph.graph.redaction import journal_notes
-from memgraph.graph.stale import described
 from memgraph.graph.walk import Walk
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.graph import (

@@ -238,29 +238,6 @@ class InvalidPremise(Value):
     replaced_by: tuple[str, ...]
 
 
-class StaleMemory(Value):
-    """An active memory, and the one of its refuted premises that ended last."""
-
-    memory: Memory
-    premise: InvalidPremise
-
-
-class StalePage(Value):
-    """Stale memories, sorted by when the current status of their evidence began, latest first.
-
-    ``ended_at`` is earlier for superseded evidence that was retracted and restored since.
-
-    Attributes:
-        next_after: pass it as ``after`` for the next page; None at the end. A page that is not the
-            last may be shorter than its limit, because the number of examined endings is limited.
-        cut: a memory has more dependents than are read.
-    """
-
-    items: tuple[StaleMemory, ...]
-    next_after: str | None
-    cut: bool
-
-
 class Influence(Value):
     """The influence of a memory, as far as the reader may see it.
 

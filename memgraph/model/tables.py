@@ -345,16 +345,6 @@ class StatusRow(Row, table=True):
             "until",
             sqlite_where=sa.text("status <> 'active'"),
         ),
-        # For the newest endings that were not housekeeping.
-        sa.Index(
-            "ix_memory_status_ended",
-            "since",
-            "memory_id",
-            sqlite_where=sa.text(
-                "status <> 'active'"
-                " AND coalesce(reason, '') NOT IN ('cleared', 'decayed', 'evicted', 'task_closed')"
-            ),
-        ),
     )
 
     status_id: int = column(sa.Integer, primary_key=True)

@@ -1,4 +1,4 @@
-"""Operations on the graph of memories: neighbourhoods, influence, evidence, stale memories."""
+"""Operations on the graph of memories: neighbourhoods, influence, evidence."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from pydantic import Field
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
 from memgraph.model.enums import EdgeType
-from memgraph.model.graph import StalePage, Subgraph
+from memgraph.model.graph import Subgraph
 from memgraph.model.influence import EvidenceReport, Impact
 from memgraph.model.operation import (
-    After,
     AsOf,
     F,
-    Limit,
     MemoryId,
     Time,
     WireFormat,
@@ -148,28 +146,6 @@ class Graph(Handle[F], group="graph", tag="auditing"):
                     max_nodes=max_nodes,
                 )
             return with_lines(opened, self._view, result, limit=lines)
-
-    @operation(Permission.AUDIT, "GET /stale", tag="cases")
-    def stale(self, *, limit: Limit = 50, after: After = None, as_of: AsOf = None) -> StalePage:
-        """Return active memories that depend on superseded or retracted evidence, with the path.
-
-        A memory depends on the memories that it is derived from, caused by or part of, and on what
-        these depend on in turn, over at most 6 steps. The memories are sorted by the time their
-        evidence ended, latest first.
-
-        Args:
-            limit: the page size, 1 to 500.
-            after: ``next_after`` of the previous page.
-            as_of: list the memories that were stale at this time; None: now.
-
-        Raises:
-            InvalidInput: the limit is out of range, or ``after`` is invalid.
-        """
-        from memgraph.graph.stale import list_stale
-
-        view = self._view_at(as_of)
-        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            return list_stale(snapshot, view, limit=limit, after=after)
 
 
 def _sorted_types(edge_types: Collection[EdgeType | str]) -> list[EdgeType | str]:

@@ -1,4 +1,4 @@
-"""Walk from memories to their evidence and back, and list memories that ended.
+"""Walk from memories to their evidence, and tell how memories ended.
 
 Every walk has limits on its steps, on the rows of a step, and on the endings that it examines.
 Memories that the view hides are skipped, whether as evidence, on the way, or as successors.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from itertools import takewhile
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -28,9 +28,6 @@ from memgraph.store.graph import Direction, GraphStep
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import Column, bound, listed, member, ordered, prepared, value
 from memgraph.store.visibility import AS_OF, Table, View
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 # How memories ended, in the form that ``memgraph.rules.lifecycle`` needs.
 
@@ -111,59 +108,21 @@ MAX_ROWS: Final = 2_000
 _TYPES: Final = tuple(sorted(BASIS_EDGES))
 
 
-def _refutes(h: Table) -> Column:
-    """Return the condition of the index ix_memory_status_ended; the two must be identical."""
-    housekeeping = ("cleared", "decayed", "evicted", "task_closed")
-    reason = sa.func.coalesce(h.c.reason, "")
-    return (h.c.status != MemoryStatus.ACTIVE) & reason.not_in(housekeeping)
-
-
-class EndedMemory(NamedTuple):
-    """A memory that ended although others depend on it; ``since`` is in milliseconds."""
-
-    since: int
-    memory_id: str
-
-
-def dependents(
-    snapshot: Snapshot, memory_ids: Collection[str], view: View, *, max_rows: int = MAX_ROWS
-) -> tuple[nx.MultiDiGraph[str] | None, bool]:
-    """Return the graph of what depends on memories, and True if a step had more rows than read.
-
-    Without dependents there is no graph.
-
-    Args:
-        view: the reader and the time; its statuses are ignored.
-        max_rows: the maximum number of rows of one step.
-    """
-    rows, cut = _visible_rows(snapshot, memory_ids, view, Direction.IN, max_rows)
-    return evidence_graph(rows) if rows else None, cut
-
-
-def _visible_rows(
-    snapshot: Snapshot,
-    memory_ids: Collection[str],
-    view: View,
-    direction: Direction,
-    max_rows: int,
-) -> tuple[list[Dependency], bool]:
-    """Return the dependencies within ``MAX_HOPS`` steps, and True if a step was cut."""
-    any_status, cut = View(view.viewer, view.as_of), False
+def _visible_rows(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> list[Dependency]:
+    """Return what visible memories depend on within ``MAX_HOPS`` steps of ``MAX_ROWS`` rows."""
+    any_status = View(view.viewer, view.as_of)
 
     def read(frontier: list[str]) -> list[GraphStep]:
-        nonlocal cut
-        steps = graph.linked(
-            snapshot, frontier, any_status, _TYPES, direction, max_rows + 1, derivations=True
+        return graph.linked(
+            snapshot, frontier, any_status, _TYPES, Direction.OUT, MAX_ROWS, derivations=True
         )
-        cut = cut or len(steps) > max_rows
-        return steps[:max_rows]
 
     hops = graph.read_hops(memory_ids, read, attrgetter("memory_id"), MAX_HOPS)
-    steps = [step for steps in hops for step in steps]
-    ends = attrgetter("origin_id", "memory_id")
-    if direction is Direction.IN:
-        ends = attrgetter("memory_id", "origin_id")
-    return [Dependency(*ends(step), step.edge_type, step.edge_id) for step in steps], cut
+    return [
+        Dependency(step.origin_id, step.memory_id, step.edge_type, step.edge_id)
+        for steps in hops
+        for step in steps
+    ]
 
 
 @prepared
@@ -202,7 +161,7 @@ def broken_evidence(
     hops = graph.read_hops(ids, read, itemgetter(1), MAX_HOPS)
     rows = [row for rows in hops for row in rows]
     if cut:
-        rows, _ = _visible_rows(snapshot, ids, view, Direction.OUT, MAX_ROWS)
+        rows = _visible_rows(snapshot, ids, view)
     # Whether they are visible is looked up later.
     ids_and_time = {"ids": {row.ground_id for row in rows}, "view_as_of": view.as_of}
     ended: frozenset[str] = frozenset(_ended(view.shape).column(snapshot, ids_and_time))
@@ -245,58 +204,6 @@ def refuted_among(
         memory_id: RefutedEvidence(at, frozenset(successors.get(memory_id, ())))
         for memory_id, at in since.items()
     }
-
-
-@prepared
-def _newest_endings(view: View, is_next: bool) -> sa.Select[Any]:
-    h, m = tables.statuses.alias("h"), tables.memories.alias("m")
-    d, e = tables.derivations.alias("d"), tables.edges.alias("e")
-    periods = (
-        sa.select(h.c.since, h.c.memory_id)
-        .with_hint(h, "INDEXED BY ix_memory_status_ended", "sqlite")
-        .where(_refutes(h), _is_then(h, view))
-        .order_by(h.c.since.desc(), h.c.memory_id.desc())
-        .limit(value("looks"))
-    )
-    if is_next:
-        # The row value keeps to the index; the first term lets SQLite seek to the position.
-        position, last_position = (
-            sa.tuple_(h.c.since, h.c.memory_id),
-            sa.tuple_(value("since"), value("id")),
-        )
-        periods = periods.where(h.c.since <= value("since"), position < last_position)
-    ended = periods.subquery("found")
-    derived = sa.exists().where(d.c.derived_from_id == m.c.memory_id).correlate(m)
-    caused = sa.exists().where(e.c.to_memory_id == m.c.memory_id, e.c.edge_type.in_(_TYPES))
-    used = view.where(m) & (derived | caused.correlate(m))
-    return (
-        sa.select(ended.c.since, ended.c.memory_id, used)
-        .select_from(ordered(ended, (m, m.c.memory_id == ended.c.memory_id)))
-        .order_by(ended.c.since.desc(), ended.c.memory_id.desc())
-    )
-
-
-def newest_endings(
-    snapshot: Snapshot, view: View, *, after: EndedMemory | None, looks: int
-) -> tuple[list[EndedMemory], EndedMemory | None]:
-    """Return the ended memories with dependents among the next ``looks`` endings, newest first.
-
-    Retractions for housekeeping and hidden memories are left out.
-
-    Args:
-        after: the position returned by the previous call; None: start at the newest.
-        looks: the number of endings to examine.
-
-    Returns:
-        The memories, and the position to continue from, or None at the end.
-    """
-    any_status = View(view.viewer, view.as_of)
-    since, memory_id = after or (None, None)
-    values = any_status.params | {"since": since, "id": memory_id, "looks": looks}
-    rows = _newest_endings(any_status.shape, after is not None).rows(snapshot, values)
-    endings = [EndedMemory(int(at), str(ended_id)) for at, ended_id, is_used in rows if is_used]
-    last = EndedMemory(int(rows[-1][0]), str(rows[-1][1])) if len(rows) == looks else None
-    return endings, last
 
 
 class Speaker(NamedTuple):

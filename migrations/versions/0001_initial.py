@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0001_4678f1da"
+revision = "0001_02e23c50"
 down_revision = None
 branch_labels = None
 depends_on = None
@@ -700,15 +700,6 @@ def upgrade() -> None:
             ["memory_id"], ["memories.memory_id"], name=op.f("fk_memory_status_memory_id")
         ),
         sa.PrimaryKeyConstraint("status_id", name=op.f("pk_memory_status")),
-    )
-    op.create_index(
-        "ix_memory_status_ended",
-        "memory_status",
-        ["since", "memory_id"],
-        sqlite_where=sa.text(
-            "status <> 'active'"
-            " AND coalesce(reason, '') NOT IN ('cleared', 'decayed', 'evicted', 'task_closed')"
-        ),
     )
     op.create_index("ix_memory_status_memory_id", "memory_status", ["memory_id", "since"])
     op.create_index(

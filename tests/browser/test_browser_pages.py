@@ -24,7 +24,6 @@ LISTS = (
     "contradictions",
     "contradictions?state=changes",
     "contradictions?state=decided",
-    "contradictions?state=stale",
     "graph",
     "entities",
     "answers",

@@ -145,12 +145,11 @@ def test_what_stands_on_fallen_ground_is_named_in_turn_with_conflicts_and_before
         (one,),
         (above,),
         (other, one),
-        (middle,),
         (unsure,),
     ]
     assert ", evidence withdrawn 2026-01-02: It follows. #" in lines[2].text
     assert lines[3].text.startswith("See [")
-    assert ", confidence 0.20: " in lines[5].text
+    assert ", confidence 0.20: " in lines[4].text
     assert "Poison" not in bulletin.text
 
 

@@ -184,11 +184,6 @@ def cases(orc: Orchestrator, world: World) -> Iterator[Any]:
             yield orc.contradictions.get(each.edge.edge_id, as_of=world.at)
 
 
-def stale(orc: Orchestrator, world: World) -> Iterator[Any]:
-    yield orc.graph.stale(limit=500)
-    yield orc.graph.stale(limit=500, as_of=world.at)
-
-
 def entities(orc: Orchestrator, world: World) -> Iterator[Any]:
     yield orc.entities.list(limit=1000)
     yield orc.entities.list(prefix="kx", limit=1000)
@@ -385,7 +380,6 @@ READS: dict[str, Walk] = {
     "sessions.list": lambda orc, world: iter([orc.sessions.list(limit=1000)]),
     "graph.connected": lambda orc, world: iter([orc.graph.connected(limit=2_000)]),
     "sources.lines": lambda orc, world: _of_each(orc.sources.lines, orc, world),
-    "graph.stale": stale,
     "graph.subgraph": subgraphs,
     "stores.task": tasks,
     "contexts.tier": tiers,

@@ -124,11 +124,6 @@ def _accept(view: View) -> Line:
     return ["accept", ONE, view.made["mark"], *WHY]
 
 
-def _stale(view: View) -> Iterator[Line]:
-    yield ["stale", ONE, "--limit", "500"]
-    yield ["stale", ONE, "--after", f"{view.world.at + 1}.{view.hidden[0]}.{view.hidden[0]}"]
-
-
 def _promote(view: View) -> Iterator[Line]:
     tasks = [("--session", each) for each in sorted(view.viewer.session_ids)]
     for one, task in product(_promoted(view), tasks or [()]):
@@ -195,7 +190,6 @@ COMMAND_WALKS: dict[str, Lines] = {
     "dismiss": lambda view: _edges("dismiss", view, *WHY),
     "reopen": lambda view: _edges("reopen", view, *WHY),
     "accept": lambda view: iter([*_edges("accept", view, *WHY), _accept(view)]),
-    "stale": _stale,
     "trace": lambda view: _each("trace", *view.own[:3], *view.hidden),
     "diff": lambda _: iter([["diff", ONE, "2000-01-01", "2100-01-01", "--limit", "1000"]]),
     "impact": lambda view: _each("impact", *view.own[:3], *view.hidden),

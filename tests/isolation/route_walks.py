@@ -279,14 +279,6 @@ def dismiss(view: View) -> Iterator[Ask]:
         yield _post(f"/contradictions/{edge}/dismiss", WHY)
 
 
-@walks("GET", HERE + "/stale")
-def stale(view: View) -> Iterator[Ask]:
-    yield _get("/stale", limit=500)
-    yield _get("/stale", limit=500, as_of=iso(view.world.at))
-    for one in view.hidden[:2]:
-        yield _get("/stale", cursor=f"{view.world.at + 1}.{one}.{one}")
-
-
 @walks("POST", HERE + "/contradictions/{edge_id}/resolve")
 def resolve(view: View) -> Iterator[Ask]:
     for edge, one, _ in view.hidden_edges:

@@ -9,10 +9,10 @@ from working import put
 
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import MS_PER_DAY, FixedClock
-from memgraph.errors import Conflict, InvalidInput, NotFound
+from memgraph.errors import Conflict, NotFound
 from memgraph.model.access import Permission
 from memgraph.model.enums import MemoryStatus, Scope
-from memgraph.model.graph import Case
+from memgraph.model.graph import Case, InvalidPremise
 from memgraph.store import supports
 
 
@@ -278,16 +278,32 @@ def tower(orc: Orchestrator, height: int) -> list[str]:
     return made
 
 
-def test_what_stands_on_a_fallen_ground_is_listed_with_the_way(orc: Orchestrator) -> None:
+class Doubted:
+    """A memory in an open contradiction, whose case names the refuted evidence below it."""
+
+    def __init__(self, orc: Orchestrator, memory_id: str) -> None:
+        self._orc, self._memory_id = orc, memory_id
+        self._edge = orc.relate(put(orc, "It is otherwise."), "Contradicts", memory_id)
+
+    def premise(self, as_of: int | None = None) -> InvalidPremise | None:
+        sides = self._orc.contradictions.get(self._edge, as_of=as_of).sides
+        [own] = [side for side in sides if side.memory.memory_id == self._memory_id]
+        return own.premise
+
+    def broken(self, as_of: int | None = None) -> InvalidPremise:
+        premise = self.premise(as_of)
+        assert premise is not None
+        return premise
+
+
+def test_a_case_shows_the_way_to_a_fallen_ground(orc: Orchestrator) -> None:
     ground, first, second = tower(orc, 2)
     caused = put(orc, "The lift was built.")
     edge = orc.relate(caused, "CausedBy", second)
-    assert orc.graph.stale().items == ()
+    doubted = Doubted(orc, caused)
+    assert doubted.premise() is None
     newer = orc.correct(ground, "Ground floor, raised.", reason="flood")
-    page = orc.graph.stale()
-    ways = {each.memory.memory_id: each.premise for each in page.items}
-    assert ways.keys() == {first, second, caused}
-    way = ways[caused]
+    way = doubted.broken()
     assert [(each.memory_id, each.ground_id) for each in way.path] == [
         (caused, second),
         (second, first),
@@ -307,54 +323,56 @@ def test_what_stands_on_a_fallen_ground_is_listed_with_the_way(orc: Orchestrator
 
 
 def test_a_restored_ground_holds_again(orc: Orchestrator) -> None:
-    ground, first, _ = tower(orc, 2)
+    ground, first, second = tower(orc, 2)
+    doubted = Doubted(orc, second)
     orc.retract(ground, reason="a rumour")
-    assert [each.premise.ended for each in orc.graph.stale().items] == ["retracted"] * 2
-    assert {each.premise.reason for each in orc.graph.stale().items} == {"a rumour"}
+    assert (doubted.broken().ended, doubted.broken().reason) == ("retracted", "a rumour")
+    assert orc.trace(ground).stale_dependents == (first, second)
     orc.restore(ground, reason="it was true")
-    assert orc.graph.stale().items == ()
+    assert doubted.premise() is None
     assert orc.get(first).status is MemoryStatus.ACTIVE
 
 
 def test_what_lost_and_is_back_is_still_lost(orc: Orchestrator, clock: FixedClock) -> None:
     won = put(orc, "The rent is 900.")
     lost = put(orc, "The rent is 800.", source={"conversation_id": "forum"})
-    put(orc, "800 is due.", derived_from=[lost, put(orc, "Rent is due.")])
+    due = put(orc, "800 is due.", derived_from=[lost, put(orc, "Rent is due.")])
+    doubted = Doubted(orc, due)
     case = orc.relate(won, "Contradicts", lost)
     orc.contradictions.resolve(case, winner=won, reason="bank statement")
-    [stale] = orc.graph.stale().items
-    assert (stale.premise.ended, stale.premise.reason) == ("lost", f"lost to {won}: bank statement")
+    stale = doubted.broken()
+    assert (stale.ended, stale.reason) == ("lost", f"lost to {won}: bank statement")
     orc.sources.retract(conversation_id="forum", reason="forged", dry_run=False)
     between = clock.now_ms()
     clock.advance(days=2)
     orc.restore(lost, reason="genuine")
-    [again] = orc.graph.stale().items
-    assert again.premise == stale.premise.model_copy(update={"ground": orc.get(lost)})
-    assert [item.premise.ended for item in orc.graph.stale(as_of=between).items] == ["retracted"]
+    assert doubted.broken() == stale.model_copy(update={"ground": orc.get(lost)})
+    assert doubted.broken(between).ended == "retracted"
 
 
 def test_what_was_replaced_and_is_back_tells_of_that(
     orc: Orchestrator, service: MemoryService, clock: FixedClock
 ) -> None:
     old = put(orc, "The rent is 800.", source={"conversation_id": "forum"})
-    put(orc, "800 is due.", derived_from=[old, put(orc, "Rent is due.")])
+    due = put(orc, "800 is due.", derived_from=[old, put(orc, "Rent is due.")])
+    doubted = Doubted(orc, due)
     new = service.orchestrator("orc-1", actor="aud").correct(old, "It is 900.", reason="x")
     at = clock.now_ms()
-    [before] = orc.graph.stale().items
+    before = doubted.broken()
     for _ in range(2):
         clock.advance(days=2)
         with pytest.raises(Conflict):
             orc.retract(old, reason="forged")
-    [stale] = orc.graph.stale().items
-    assert stale.premise == before.premise.model_copy(update={"ground": orc.get(old)})
-    assert (stale.premise.ended_at, stale.premise.actor) == (at, "aud")
+    stale = doubted.broken()
+    assert stale == before.model_copy(update={"ground": orc.get(old)})
+    assert (stale.ended_at, stale.actor) == (at, "aud")
     orc.retract(new, reason="wrong")
     orc.restore(old, reason="nothing stands against it")
-    assert orc.graph.stale().items == ()
+    assert doubted.premise() is None
     clock.advance(days=2)
     orc.restore(new, reason="right")
-    [stale] = orc.graph.stale().items
-    assert (stale.premise.ended_at, stale.premise.actor) == (clock.now_ms(), orc.actor)
+    stale = doubted.broken()
+    assert (stale.ended_at, stale.actor) == (clock.now_ms(), orc.actor)
 
 
 def test_what_replaced_its_ground_stands(orc: Orchestrator) -> None:
@@ -363,7 +381,7 @@ def test_what_replaced_its_ground_stands(orc: Orchestrator) -> None:
     above = put(orc, "We can hire.", derived_from=[new])
     beside = put(orc, "We cannot hire.", derived_from=[old])
     orc.relate(new, "Updates", old)
-    assert [each.memory.memory_id for each in orc.graph.stale().items] == [beside]
+    assert orc.trace(old).stale_dependents == (beside,)
     factors = {
         each.memory.memory_id: each.modifiers["stale_basis"]
         for each in orc.recall("budget hire").items
@@ -372,21 +390,11 @@ def test_what_replaced_its_ground_stands(orc: Orchestrator) -> None:
     assert factors[beside] < 1.0
 
 
-def test_a_page_after_no_page_is_refused(orc: Orchestrator) -> None:
-    for bad in ("x", "1.2", "", "1. .x"):
-        with pytest.raises(InvalidInput):
-            orc.graph.stale(after=bad)
-    with pytest.raises(InvalidInput):
-        orc.graph.stale(limit=0)
-
-
 def marked(orc: Orchestrator, memory_id: str) -> set[bool]:
-    """Whether it stands on fallen ground, as a trace, the list and a recall say."""
-    listed = [each.memory.memory_id for each in orc.graph.stale().items]
+    """Whether it stands on fallen ground, as a trace and a recall say."""
     [item] = [each for each in orc.recall("umbrella").items if each.memory.memory_id == memory_id]
     return {
         bool(orc.trace(memory_id).stale_grounds),
-        memory_id in listed,
         item.modifiers.get("stale_basis", 1.0) < 1.0,
     }
 

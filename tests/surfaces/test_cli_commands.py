@@ -29,7 +29,7 @@ DOCS = PAGE.partition("# Reference")[0]
 
 
 ABOUT_ALL = (
-    *("ingest", "sessions", "bulletin", "contradictions", "stale", "sources"),
+    *("ingest", "sessions", "bulletin", "contradictions", "sources"),
     *("receipts", "bulletins", "files", "reflection", "list"),
     *("entities", "stats", "verify", "repair", "erasures", "rebuild"),
     "jobs",

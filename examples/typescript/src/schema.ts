@@ -1389,30 +1389,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/orchestrators/{orchestrator}/stale": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Stale
-         * @description Return active memories that depend on superseded or retracted evidence, with the path.
-         *
-         *     A memory depends on the memories that it is derived from, caused by or part of, and on what
-         *     these depend on in turn, over at most 6 steps. The memories are sorted by the time their
-         *     evidence ended, latest first.
-         */
-        get: operations["stale"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/orchestrators/{orchestrator}/stats": {
         parameters: {
             query?: never;
@@ -3936,26 +3912,6 @@ export interface components {
         };
         /** @enum {string} */
         SourceType: "workflow_output" | "channel_transcript" | "ingest_file" | "diagnostics" | "manual";
-        /** @description An active memory, and the one of its refuted premises that ended last. */
-        StaleMemory: {
-            memory: components["schemas"]["Memory"];
-            premise: components["schemas"]["InvalidPremise"];
-        };
-        /**
-         * @description Stale memories, sorted by when the current status of their evidence began, latest first.
-         *
-         *     ``ended_at`` is earlier for superseded evidence that was retracted and restored since.
-         *
-         *     Attributes:
-         *         next_after: pass it as ``after`` for the next page; None at the end. A page that is not the
-         *             last may be shorter than its limit, because the number of examined endings is limited.
-         *         cut: a memory has more dependents than are read.
-         */
-        StalePage: {
-            cut: boolean;
-            items: components["schemas"]["StaleMemory"][];
-            next_after: string | null;
-        };
         /** @description A period during which a memory had a status; ``until`` is None for the current one. */
         StatusPeriod: {
             actor: string;
@@ -7274,53 +7230,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SourceRetraction"];
-                };
-            };
-            /** @description Error */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    stale: {
-        parameters: {
-            query?: {
-                /** @description Only these projects; an empty value means no project. */
-                project?: string[];
-                /** @description Only these sessions; an empty value means no session. */
-                session?: string[];
-                /** @description Only memories of this agent or of no agent. */
-                agent?: string;
-                /** @description Only memories up to this sensitivity. */
-                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-                /** @description Maximum number of items on a page. */
-                limit?: number;
-                /** @description `next_after` of the previous page. */
-                cursor?: string | null;
-                /** @description Read the state as of this time. */
-                as_of?: string | number | null;
-            };
-            header?: never;
-            path: {
-                /** @description The name of the orchestrator. */
-                orchestrator: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["StalePage"];
                 };
             };
             /** @description Error */

@@ -128,7 +128,7 @@ def addresses(walked: Walked, path: str) -> tuple[list[str], list[tuple[str, str
         ]
     if "{" in name:
         return [], []
-    states = ("decided", "changes", "dismissed", "stale")
+    states = ("decided", "changes", "dismissed")
     lists = [name, f"{name}?as_of={now}", *(f"{name}?state={each}&status=any" for each in states)]
     seeds = "&".join(f"seed={each}" for each in [*own[:5], *hidden[:20]])
     return [*lists, f"{name}?{seeds}&hops=2"], []

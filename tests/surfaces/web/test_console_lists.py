@@ -102,7 +102,6 @@ def test_what_is_no_place_in_a_list_is_told_with_a_code(browser: Browser) -> Non
         ("contradictions?memory=%00", "input.invalid"),
         ("memories?before=%00", "memory.not_found"),
         ("answers?before=rcl_" + "u" * 26, "input.invalid"),
-        ("contradictions?state=stale&after=zzz", "input.invalid"),
         ("activity?after=zzz", "input.invalid"),
     ):
         answer = browser.open(HOME + path)

@@ -116,7 +116,6 @@ SHOWN = {
     "answers/{receipt_id}": ("query", "content", "actor"),
     "": ("content", "summary", "ground", "retracted", "edge", "actor", "principal"),
     "contradictions": ("content",),
-    "contradictions?state=stale": ("ground", "retracted", "actor"),
     "memories": ("content",),
     "answers": ("query", "actor"),
 }

@@ -36,7 +36,6 @@ class List(NamedTuple):
     decisions: Mapping[str, str] = {}
 
 
-STALE: Final = "stale"
 LISTS: Final = {
     "open": List(
         "Open contradictions",
@@ -66,11 +65,7 @@ def listing(visit: Visit) -> Response:
     """Show contradictions or probable changes, by the text of a side or by a memory."""
     orc = visit.enter()
     tabs = {name: each.title for name, each in LISTS.items()}
-    if visit.is_auditor:
-        tabs[STALE] = "Stale evidence"
-    state = visit.one_of("state", (*LISTS, STALE))
-    if state == STALE:
-        return _stale(visit, tabs)
+    state = visit.one_of("state", tuple(LISTS))
     order = visit.one_of("order", ORDERS)
     chosen = LISTS[state]
     page = orc.contradictions.list(
@@ -97,15 +92,6 @@ def listing(visit: Visit) -> Response:
         filtered=any(visit.query(name) for name in FILTERS),
         most=MAX_SOUGHT_CHARS,
     )
-
-
-def _stale(visit: Visit, tabs: Mapping[str, str]) -> Response:
-    """Show memories that depend on superseded or retracted evidence, and that evidence."""
-    orc = visit.enter(Permission.AUDIT)
-    after = visit.query("after") or None
-    page = orc.graph.stale(limit=PER_PAGE, after=after, as_of=visit.as_of)
-    following = visit.following(after=page.next_after)
-    return visit.show("stale.html", following=following, page=page, tabs=tabs, state=STALE)
 
 
 def decide_many(visit: Visit) -> Response:

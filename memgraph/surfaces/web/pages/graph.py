@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -13,9 +13,8 @@ from starlette.responses import JSONResponse, Response
 
 from memgraph.clock import iso
 from memgraph.errors import InvalidInput
-from memgraph.model.access import Permission
 from memgraph.model.enums import EdgeType
-from memgraph.model.graph import PremiseStep, StaleMemory, Subgraph
+from memgraph.model.graph import Subgraph
 from memgraph.model.values import Edge, Memory
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.rules.lifecycle import is_change_mark
@@ -31,10 +30,6 @@ DISPUTED: Final = 25
 """The number of open contradictions and marks in a view without given memories."""
 SCATTERED: Final = 100
 """Such a view is filled with the newest memories up to this number."""
-STALE: Final = 200
-"""The maximum number of stale memories that are marked, those whose evidence ended last."""
-STALE_FIRST: Final = 10
-"""The number of stale memories in such a view, with the paths to their evidence."""
 
 
 def explorer(visit: Visit) -> Response:
@@ -48,7 +43,7 @@ def explorer(visit: Visit) -> Response:
 
 
 def data(visit: Visit) -> Response:
-    """Return the neighbourhood of the given memories, or of disputed, stale or connected ones.
+    """Return the neighbourhood of the given memories, or of disputed or connected ones.
 
     The neighbours of the memories in ``expand`` are added to it.
     """
@@ -57,7 +52,6 @@ def data(visit: Visit) -> Response:
     seeds, expanded = asked.getlist("seed"), asked.getlist("expand")
     if len(seeds) > MAX_SEEDS or len(expanded) > MAX_SEEDS:
         raise InvalidInput(f"seed, expand: at most {MAX_SEEDS}", field="seed")
-    stale = _stale(visit, orc)
     limit, hops = _bound(visit, "max_nodes", NODES), _bound(visit, "hops", 1)
 
     def around(ids: Sequence[str], hops: int, limit: int) -> Subgraph:
@@ -65,7 +59,7 @@ def data(visit: Visit) -> Response:
             ids, hops=hops, max_nodes=limit, as_of=visit.as_of, retracted=True
         )
 
-    result = around(seeds or _seeds(orc, stale, visit.as_of, limit), hops, limit)
+    result = around(seeds or _seeds(orc, visit.as_of, limit), hops, limit)
     if expanded:
         more = around(expanded, 1, limit)
         known = dict.fromkeys(node.memory_id for node in (*result.nodes, *more.nodes))
@@ -74,23 +68,14 @@ def data(visit: Visit) -> Response:
         ids = [*known][:MOST_NODES]
         joined = around(ids, 1, len(ids)) if ids else more
         result = joined.model_copy(update={"cut_reasons": tuple(reasons)})
-    return JSONResponse(drawing(result, stale, as_of=visit.as_of))
+    return JSONResponse(drawing(result, as_of=visit.as_of))
 
 
-def _stale(visit: Visit, orc: Orchestrator) -> Sequence[StaleMemory]:
-    """Return memories with retracted evidence; none for callers who may not audit."""
-    if not visit.may(Permission.AUDIT):
-        return ()
-    return orc.graph.stale(limit=STALE, as_of=visit.as_of).items
-
-
-def _seeds(
-    orc: Orchestrator, stale: Sequence[StaleMemory], as_of: int | None, limit: int
-) -> list[str]:
+def _seeds(orc: Orchestrator, as_of: int | None, limit: int) -> list[str]:
     """Return the memories of a view without given ones.
 
-    First come the sides of open contradictions and probable changes, then the paths to retracted
-    evidence, then the memories with the most neighbours; if these are few, also the newest.
+    First come the sides of open contradictions and probable changes, then the memories with the
+    most neighbours; if these are few, also the newest.
     Superseded and retracted memories are included. One more than ``limit`` is returned, so that the
     view is marked as cut.
     """
@@ -101,9 +86,7 @@ def _seeds(
         for contradiction in open_ones
         for memory in (contradiction.first, contradiction.second)
     ]
-    steps = [step for item in stale[:STALE_FIRST] for step in item.premise.path]
-    paths = [item for step in steps for item in (step.memory_id, step.ground_id)]
-    chosen = dict.fromkeys((*sides, *paths, *orc.graph.connected(limit=wanted, as_of=as_of)))
+    chosen = dict.fromkeys((*sides, *orc.graph.connected(limit=wanted, as_of=as_of)))
     room = min(SCATTERED - len(chosen), wanted)
     if room > 0:
         newest = orc.memories.list(statuses=(), limit=room, as_of=as_of)
@@ -125,24 +108,13 @@ DERIVED: Final = "DerivedFrom"
 EDGES: Final = (*(each.value for each in EdgeType), DERIVED)
 
 
-def drawing(
-    subgraph: Subgraph, stale: Sequence[StaleMemory], *, as_of: int | None
-) -> dict[str, Any]:
+def drawing(subgraph: Subgraph, *, as_of: int | None) -> dict[str, Any]:
     """Return a neighbourhood as plain JSON; the script inserts the texts as text, not as HTML.
 
     Two or more memories of the same document or conversation form one of ``groups``.
-
-    Args:
-        stale: memories with retracted evidence, which are marked with the paths to it.
     """
-    ids = {item.memory.memory_id for item in stale}
-    steps = [step for item in stale for step in item.premise.path]
-    marked = {frozenset((step.memory_id, step.ground_id)) for step in steps}
     places = _places(subgraph)
     names, titles = labels(subgraph.nodes, places)
-    edges = [
-        _edge(edge, frozenset((edge.from_id, edge.to_id)) in marked) for edge in subgraph.edges
-    ]
     return {
         "nodes": [
             {
@@ -154,13 +126,12 @@ def drawing(
                 "importance": node.importance,
                 "confidence": node.confidence,
                 "created_at": iso(node.created_at),
-                "stale": node.memory_id in ids,
                 "label": names[node.memory_id],
                 "group": _group(places.get(node.memory_id)),
             }
             for node in subgraph.nodes
         ],
-        "edges": edges + list(_derivations(subgraph, steps, marked)),
+        "edges": [*map(_edge, subgraph.edges), *_derivations(subgraph)],
         "groups": [
             {"id": _group(place), "label": titles.get(place) or PurePosixPath(place).name or place}
             for place in sorted(set(places.values()))
@@ -213,7 +184,7 @@ def labels(
     return {memory_id: short(name, LABEL_CHARS) for memory_id, name in names.items()}, titles
 
 
-def _edge(edge: Edge, stale: bool) -> dict[str, Any]:
+def _edge(edge: Edge) -> dict[str, Any]:
     is_pair = edge.edge_type is EdgeType.CONTRADICTS or is_change_mark(edge)
     return {
         "id": edge.edge_id,
@@ -221,20 +192,14 @@ def _edge(edge: Edge, stale: bool) -> dict[str, Any]:
         "target": edge.to_id,
         "type": edge.edge_type.value,
         "open": is_pair and edge.resolved_at is None,
-        "stale": stale,
     }
 
 
-def _derivations(
-    subgraph: Subgraph, steps: Iterable[PremiseStep], marked: Collection[frozenset[str]]
-) -> Iterable[dict[str, Any]]:
+def _derivations(subgraph: Subgraph) -> Iterable[dict[str, Any]]:
     """Yield the derivations between drawn memories, which are not stored as edges."""
     drawn = {node.memory_id for node in subgraph.nodes}
-    pairs = [
-        (derivation.memory_id, derivation.derived_from_id) for derivation in subgraph.derivations
-    ]
-    pairs += [(step.memory_id, step.ground_id) for step in steps if step.edge_type is None]
-    for memory_id, ground in dict.fromkeys(pairs):
+    for derivation in subgraph.derivations:
+        memory_id, ground = derivation.memory_id, derivation.derived_from_id
         if memory_id in drawn and ground in drawn:
             yield {
                 "id": f"derived:{memory_id}:{ground}",
@@ -242,7 +207,6 @@ def _derivations(
                 "target": ground,
                 "type": DERIVED,
                 "open": False,
-                "stale": frozenset((memory_id, ground)) in marked,
             }
 
 

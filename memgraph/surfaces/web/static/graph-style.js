@@ -10,7 +10,7 @@ const memgraphGraphStyle = (() => {
   // The style for types, in the order of their colours, in the current colour scheme.
   function of(types) {
     const [ink, paper] = [colour("--graph-ink"), colour("--graph-paper")];
-    const [accent, stale, open] = ["--graph-accent", "--graph-stale", "--graph-open"].map(colour);
+    const [accent, open] = ["--graph-accent", "--graph-open"].map(colour);
     return [
       {
         selector: "node",
@@ -66,7 +66,6 @@ const memgraphGraphStyle = (() => {
       { selector: 'node[kind = "episode"]', style: { shape: "round-rectangle" } },
       { selector: 'node[kind = "reflection"]', style: { shape: "diamond" } },
       { selector: 'node[status != "active"]', style: { "background-opacity": 0.25 } },
-      { selector: "node[?stale]", style: { "border-color": stale, "border-width": 4 } },
       {
         selector: "edge",
         style: {
@@ -81,7 +80,6 @@ const memgraphGraphStyle = (() => {
       { selector: 'edge[type = "Updates"]', style: { "line-style": "dashed" } },
       { selector: 'edge[type = "DerivedFrom"]', style: { "line-style": "dotted" } },
       { selector: "edge[?open]", style: line(open, 5) },
-      { selector: "edge[?stale]", style: line(stale, 4) },
       { selector: ".left-out", style: { display: "none" } },
       { selector: "node:selected", style: { "border-color": accent, "border-width": 5 } },
     ];

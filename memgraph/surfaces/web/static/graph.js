@@ -203,10 +203,9 @@
 
   function choose() {
     const [types, statuses, edges] = filters.map(ticked);
-    const stale = ticked("stale").size > 0;
     memories().forEach((node) => {
       const fits = types.has(node.data("type")) && statuses.has(node.data("status"));
-      leaveOut(node, !fits || (stale && !node.data("stale")));
+      leaveOut(node, !fits);
     });
     cy.nodes("[?document]").forEach((box) => {
       leaveOut(box, box.children().not(".left-out").empty());
@@ -235,7 +234,7 @@
     const about = document.createElement("dl");
     about.append(
       ...row("Type", `${memory.type}, ${memory.kind}`),
-      ...row("Status", memory.stale ? `${memory.status}, depends on retracted evidence` : memory.status),
+      ...row("Status", memory.status),
       ...row("Confidence", memory.confidence.toFixed(2)),
       ...row("Stored", memory.created_at),
       ...row("Edges shown", String(edgesShown(node.connectedEdges()))),
