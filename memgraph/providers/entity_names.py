@@ -30,7 +30,6 @@ from memgraph.text.names import EntitySpan, as_a_word, merge
 
 if TYPE_CHECKING:
     from spacy.language import Language
-    from spacy.tokens import Doc
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +301,10 @@ class SpacyNames:
                     f"the spaCy pipeline {self._pipeline!r} failed: {type(error).__name__}",
                     provider=self.name,
                 ) from error
-        return [EntityFindings(list(_spans(document))) for document in documents]
+        return [
+            EntityFindings([span for each in document.ents if (span := _span(document.text, each))])
+            for document in documents
+        ]
 
     def _load(self) -> Language:
         if self._loaded is None:
@@ -320,13 +322,6 @@ class SpacyNames:
                     reason="pipeline",
                 ) from error
         return self._loaded
-
-
-def _spans(document: Doc) -> Iterator[EntitySpan]:
-    for entity in document.ents:
-        span = _span(document.text, entity)
-        if span is not None:
-            yield span
 
 
 def _span(text: str, entity: Any) -> EntitySpan | None:

@@ -53,15 +53,16 @@ class LitellmEmbedding:
         inputs = [(i, prepared(text)) for i, text in enumerate(texts) if text.strip()]
         for start in range(0, len(inputs), BATCH_SIZE):
             batch = inputs[start : start + BATCH_SIZE]
-            out[[i for i, _ in batch]] = self._embed_batch([text for _, text in batch])
+            _litellm.load(self._connection)
+            response = _litellm.call(
+                self._connection,
+                "embedding",
+                input=[text for _, text in batch],
+                dimensions=self.dimensions,
+            )
+            vectors = checked(_rows(response.data), len(batch), self.dimensions)
+            out[[i for i, _ in batch]] = vectors
         return out
-
-    def _embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
-        _litellm.load(self._connection)
-        response = _litellm.call(
-            self._connection, "embedding", input=texts, dimensions=self.dimensions
-        )
-        return checked(_rows(response.data), len(texts), self.dimensions)
 
 
 def _rows(data: Any) -> list[Any]:

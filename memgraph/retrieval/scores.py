@@ -105,7 +105,6 @@ def rate_candidate(
     candidate: RecallCandidate,
     score: float,
     legs: Mapping[str, int],
-    brought_by: str | None = None,
 ) -> RatedCandidate:
     """Return a candidate with its modified score. Raises DatabaseCorrupt: a damaged row.
 
@@ -129,7 +128,7 @@ def rate_candidate(
         stale_basis=candidate.memory_id in states.stale,
     )
     score *= math.prod(factors.values())
-    return RatedCandidate(candidate, legs, score, factors, confidence, brought_by)
+    return RatedCandidate(candidate, legs, score, factors, confidence)
 
 
 def lift_agreed(ranked: list[RatedCandidate], agreed: int | None) -> None:

@@ -275,9 +275,9 @@ def happened_at(m: sa.FromClause) -> Column:
     return sa.func.coalesce(m.c.event_time, m.c.created_at)
 
 
-def is_unexpired(m: sa.FromClause, at: str = "at") -> Column:
+def is_unexpired(m: sa.FromClause) -> Column:
     """Return the condition that a memory is still valid at the time that is bound as ``at``."""
-    return m.c.valid_until.is_(None) | (m.c.valid_until > value(at))
+    return m.c.valid_until.is_(None) | (m.c.valid_until > value("at"))
 
 
 def _is_later(e: sa.FromClause) -> Column:

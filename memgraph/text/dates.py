@@ -465,7 +465,10 @@ def read_date(text: str, *, alone: bool = True, order: DateOrder | None = None) 
     rest = text[: date.start] + " " + text[date.end :]
     offset, rest = _take_zone(text, rest)
     clock, rest = _take_clock(rest)
-    if alone and not all(_is_filler(word) for word in WORDS.findall(rest)):
+    if alone and not all(
+        word.casefold() in _FILLERS or (word.isdecimal() and len(word) <= 3)
+        for word in WORDS.findall(rest)
+    ):
         return None
     try:
         moment = datetime(date.year, month, day, tzinfo=UTC) + clock - offset
@@ -498,10 +501,6 @@ def _from_number(value: float) -> int | None:
     if _MILLIS[0] <= value < _MILLIS[1]:
         return int(value)
     return None
-
-
-def _is_filler(word: str) -> bool:
-    return word.casefold() in _FILLERS or (word.isdecimal() and len(word) <= 3)
 
 
 def _take_zone(text: str, rest: str) -> tuple[timedelta, str]:

@@ -31,13 +31,15 @@ def gazetteer() -> Gazetteer:
     ambiguous = frozenset(_words("ambiguous_names.txt"))
     written = frozenset(_words("given_names.txt")) | ambiguous
     given_names = written | {without_accents(name) for name in written}
+    places = {phrase for line in _lines("places.txt") for phrase in line.split(" | ")}
+    cues = (line.partition(": ") for line in _lines("cues.txt"))
     lower = {name.lower() for name in given_names - ambiguous if len(name) >= 4}
     return Gazetteer(
         given=given_names,
         ambiguous=ambiguous,
         lower_given=frozenset(lower - {word.lower() for word in ambiguous}),
-        places=frozenset(_phrases("places.txt")),
-        cues=_cues(),
+        places=frozenset(places),
+        cues={name: frozenset(words.split(" ")) for name, _, words in cues},
     )
 
 
@@ -56,12 +58,3 @@ def _lines(name: str) -> list[str]:
 
 def _words(name: str) -> list[str]:
     return [word for line in _lines(name) for word in line.split()]
-
-
-def _phrases(name: str) -> list[str]:
-    return [phrase for line in _lines(name) for phrase in line.split(" | ")]
-
-
-def _cues() -> dict[str, frozenset[str]]:
-    pairs = (line.partition(": ") for line in _lines("cues.txt"))
-    return {name: frozenset(words.split(" ")) for name, _, words in pairs}

@@ -22,7 +22,7 @@ from memgraph.rules.lifecycle import StatusAction, in_force, next_status
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import ingest_files, memories, supports
 from memgraph.store.rows import json_text, replace, save
-from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot, Transaction
+from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
 from memgraph.store.visibility import View
 
 # ``attributes.role`` of the details of a decision, which are stored apart from its main memory.
@@ -340,7 +340,9 @@ class _DocumentWriter:
                 edges += _edge(local, target, link)
             else:
                 progress.waiting += 1
-                _add_pending_links(transaction, local, link)
+                row = link.model_dump(exclude={"local", "fallbacks"}) | {"memory_id": local}
+                for name in (link.target, *link.fallbacks):
+                    ingest_files.add_pending_link(transaction, row | {"target": name})
         self._join(transaction, edges, progress)
 
     def _join_waiting(
@@ -522,12 +524,6 @@ def _visible(snapshot: Snapshot, ids: list[str], view: View | None) -> list[str]
         return ids
     visible = memories.existing_ids(snapshot, ids, view)
     return [memory_id for memory_id in ids if memory_id in visible]
-
-
-def _add_pending_links(transaction: Transaction, local: str, link: FileLink) -> None:
-    for target in (link.target, *link.fallbacks):
-        row = link.model_dump(exclude={"local", "fallbacks"}) | {"memory_id": local}
-        ingest_files.add_pending_link(transaction, row | {"target": target})
 
 
 def _stored(outcomes: Sequence[Outcome]) -> int:

@@ -546,7 +546,11 @@ class EntityLinker:
         linked: dict[int, list[EntityName]],
     ) -> list[tuple[Link, str]]:
         """Return a link and the key of its name for each known name in the texts."""
-        self._refresh(snapshot)
+        # Names that any process added since the last write.
+        rows, self._seen, is_stale = entities.new_names(snapshot, self._seen)
+        if is_stale:
+            self._known.clear()
+        self._known.add(known_names(rows))
         pairs: list[tuple[int, str]] = []
         for context in contexts:
             # Skip parts of names that are linked already: not "Art" in "Art Gallery".
@@ -557,10 +561,3 @@ class EntityLinker:
             ]
         pk_by_key = entities.meant_by(snapshot, {key for _, key in pairs})
         return [((pk_by_key[key], pk), key) for pk, key in pairs if key in pk_by_key]
-
-    def _refresh(self, snapshot: Snapshot) -> None:
-        """Load the names added since the last write, by any process."""
-        rows, self._seen, is_stale = entities.new_names(snapshot, self._seen)
-        if is_stale:
-            self._known.clear()
-        self._known.add(known_names(rows))

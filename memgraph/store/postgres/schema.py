@@ -140,7 +140,8 @@ def statements(head: str) -> Iterator[str]:
     yield from (f"CREATE VIEW {name} AS {query} OFFSET 0" for name, query in _VIEWS.items())
     yield f"INSERT INTO alembic_version VALUES ('{head}')"
     for name, (event, body) in _BODIES.items():
-        yield from _trigger(name, "memories", event, body)
+        yield f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $body${body}$body$"
+        yield f"CREATE TRIGGER {name} {event} ON memories FOR EACH ROW EXECUTE FUNCTION {name}()"
     yield from row_changes.statements()
 
 
@@ -156,11 +157,6 @@ def _without_statistics(table: sa.Table) -> Iterator[str]:
         is_known = column.primary_key or column.foreign_keys or column.name in indexed
         if isinstance(column.type, sa.String) and (is_named or not is_known):
             yield f'ALTER TABLE {table.name} ALTER "{column.name}" SET STATISTICS 0'
-
-
-def _trigger(name: str, table: str, event: str, body: str) -> Iterator[str]:
-    yield (f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $body${body}$body$")
-    yield f"CREATE TRIGGER {name} {event} ON {table} FOR EACH ROW EXECUTE FUNCTION {name}()"
 
 
 def _condition(text: str) -> str:
