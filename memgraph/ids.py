@@ -56,17 +56,14 @@ class UlidSource:
 
     def new(self, prefix: str) -> str:
         with self._lock:
-            candidate = max(self._clock.now_ms(), 0) << _RANDOM_BITS | self._chance()
-            self._last = max(candidate, self._last + 1)
+            # One system call per id is ten times slower. A fork must not reuse its parent's bytes.
+            if len(self._random) < _RANDOM_BYTES or self._drawn_by != os.getpid():
+                self._random = os.urandom(_IDS_AT_ONCE * _RANDOM_BYTES)
+                self._drawn_by = os.getpid()
+            drawn, self._random = self._random[:_RANDOM_BYTES], self._random[_RANDOM_BYTES:]
+            time = max(self._clock.now_ms(), 0) << _RANDOM_BITS
+            self._last = max(time | int.from_bytes(drawn, "big"), self._last + 1)
             return prefix + encode_ulid(self._last)
-
-    def _chance(self) -> int:
-        # One system call per id is ten times slower. A fork must not reuse its parent's bytes.
-        if len(self._random) < _RANDOM_BYTES or self._drawn_by != os.getpid():
-            self._random = os.urandom(_IDS_AT_ONCE * _RANDOM_BYTES)
-            self._drawn_by = os.getpid()
-        drawn, self._random = self._random[:_RANDOM_BYTES], self._random[_RANDOM_BYTES:]
-        return int.from_bytes(drawn, "big")
 
 
 class CountingIds:

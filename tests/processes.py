@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable
 from multiprocessing import forkserver
 from multiprocessing.context import ForkServerProcess
-from types import TracebackType
 from typing import Any, Self
 from unittest.mock import patch
 
@@ -60,12 +59,7 @@ class Process:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.kill()
 
     def ends_within(self, seconds: float) -> bool:

@@ -150,6 +150,16 @@ class EntityType(StrEnum):
     OTHER = "other"
 
 
+NAMED_TYPES: Final = (
+    EntityType.PERSON,
+    EntityType.PROJECT,
+    EntityType.ORGANIZATION,
+    EntityType.LOCATION,
+    EntityType.OTHER,
+)
+"""Types with proper names; addresses, handles and dates are recognised by their form."""
+
+
 class Relation(StrEnum):
     """The relation of a later memory to an earlier one, as determined by a comparison."""
 

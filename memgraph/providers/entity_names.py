@@ -17,7 +17,7 @@ from memgraph.errors import (
     ProviderError,
     ProviderRejected,
 )
-from memgraph.model.enums import EntityType
+from memgraph.model.enums import NAMED_TYPES, EntityType
 from memgraph.providers.completion import (
     CompletionProvider,
     fenced_lines,
@@ -115,14 +115,6 @@ LLM_CONFIDENCE: Final = 0.8
 MAX_ENTITIES: Final = 40
 MAX_NAME_CHARS: Final = 100
 MAX_MENTIONS: Final = 20
-# The types that a model may return. Addresses, handles and dates are found by rules.
-TYPES: Final = (
-    EntityType.PERSON,
-    EntityType.PROJECT,
-    EntityType.ORGANIZATION,
-    EntityType.LOCATION,
-    EntityType.OTHER,
-)
 TEXTS_PER_CALL: Final = 20
 CHARS_PER_CALL: Final = 20_000
 SYSTEM: Final = (
@@ -139,7 +131,7 @@ ANSWER_SCHEMA: Final[dict[str, Any]] = object_schema(
         "items": object_schema(
             text={"type": "integer"},
             name={"type": "string"},
-            type={"type": "string", "enum": [each.value for each in TYPES]},
+            type={"type": "string", "enum": [each.value for each in NAMED_TYPES]},
         ),
     }
 )
@@ -235,7 +227,7 @@ def _judge_item(item: Any, text: str) -> list[EntitySpan] | str:
     name, kind = item.get("name"), item.get("type")
     if not isinstance(name, str) or not 1 <= len(name.strip()) <= MAX_NAME_CHARS:
         return SHAPE_INVALID
-    if not isinstance(kind, str) or kind not in [match.value for match in TYPES]:
+    if not isinstance(kind, str) or kind not in [match.value for match in NAMED_TYPES]:
         return TYPE_UNKNOWN
     name = name.strip()
     if not any(letter.isalnum() for letter in name):

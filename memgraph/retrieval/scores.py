@@ -105,6 +105,7 @@ def rate_candidate(
     candidate: RecallCandidate,
     score: float,
     legs: Mapping[str, int],
+    brought_by: str | None = None,
 ) -> RatedCandidate:
     """Return a candidate with its modified score. Raises DatabaseCorrupt: a damaged row.
 
@@ -128,7 +129,7 @@ def rate_candidate(
         stale_basis=candidate.memory_id in states.stale,
     )
     score *= math.prod(factors.values())
-    return RatedCandidate(candidate, legs, score, factors, confidence)
+    return RatedCandidate(candidate, legs, score, factors, confidence, brought_by)
 
 
 def lift_agreed(ranked: list[RatedCandidate], agreed: int | None) -> None:

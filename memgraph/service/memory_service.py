@@ -11,7 +11,6 @@ from functools import cached_property
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 from memgraph.clock import Clock, SystemClock
@@ -393,12 +392,7 @@ class MemoryService:
     def __enter__(self) -> MemoryService:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @cached_property

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlmodel import col, select
 
 from memgraph.model.conversation import SPEAKER_NAME, TOLD_AS
-from memgraph.model.enums import EntityType, MemoryKind, Sensitivity
+from memgraph.model.enums import NAMED_TYPES, EntityType, MemoryKind, Sensitivity
 from memgraph.model.tables import EntityRow, MemoryEntityRow
 from memgraph.store import tables
 from memgraph.store.rows import fetch
@@ -26,15 +26,6 @@ from memgraph.store.statements import (
     prepared,
     value,
 )
-
-NAMED_TYPES: Final = (
-    EntityType.PERSON,
-    EntityType.PROJECT,
-    EntityType.ORGANIZATION,
-    EntityType.LOCATION,
-    EntityType.OTHER,
-)
-"""Types with proper names; addresses and dates are recognised by their form."""
 
 _insert = InsertRows(
     "entities",

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from ahocorasick_rs import AhoCorasick
 
-from memgraph.model.enums import EntityType
+from memgraph.model.enums import NAMED_TYPES, EntityType
 from memgraph.text.gazetteer import Gazetteer, gazetteer
 from memgraph.text.lexicon import STOP_WORDS
 from memgraph.text.name_types import (
@@ -70,7 +70,7 @@ def merge(spans: Iterable[EntitySpan]) -> list[EntitySpan]:
 
 
 def _rank(span: EntitySpan) -> int:
-    if span.type not in _NAMED:
+    if span.type not in NAMED_TYPES:
         return len(_RANKS)
     # spaCy labels many ordinary things as products or works of art, so its OTHER ranks lowest.
     return (
@@ -79,15 +79,6 @@ def _rank(span: EntitySpan) -> int:
 
 
 _RANKS: Final = {"regex": 0, "spacy": 1, "llm": 2}
-_NAMED: Final = frozenset(
-    (
-        EntityType.PERSON,
-        EntityType.PROJECT,
-        EntityType.ORGANIZATION,
-        EntityType.LOCATION,
-        EntityType.OTHER,
-    )
-)
 
 
 _JOINT = re.compile(r"[ \u00a0]|\. | & ")

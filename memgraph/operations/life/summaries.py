@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from memgraph.errors import ProviderAnswerInvalid, ProviderError
 from memgraph.graph.marks import marked, marks_of
 from memgraph.model.entities import EntitySummary
-from memgraph.model.enums import ModelUse, Scope, Sensitivity
+from memgraph.model.enums import NAMED_TYPES, ModelUse, Scope, Sensitivity
 from memgraph.model.jobs import JobReport
 from memgraph.model.operation import Progress, untold
 from memgraph.model.values import Memory
@@ -29,7 +29,7 @@ from memgraph.rules.conversations import CLEARANCE
 from memgraph.rules.lines import BlockLine, fenced, in_time, line_of, named, records
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import entities, entity_records, graph, memories, recall
+from memgraph.store import entity_records, graph, memories, recall
 from memgraph.store.snapshot import NewEntry, Snapshot
 from memgraph.store.visibility import ACTIVE, View
 
@@ -139,7 +139,7 @@ def _due(
     for examined, row in enumerate(entity_records.most_mentioned(snapshot, view)):
         if examined >= MOST_EXAMINED or written >= MOST_WRITTEN:
             return
-        if row.type not in entities.NAMED_TYPES or row.mention_count < FEWEST_MEMORIES:
+        if row.type not in NAMED_TYPES or row.mention_count < FEWEST_MEMORIES:
             continue
         shown = [
             memory
