@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from unittest.mock import patch
 
 import hypothesis  # noqa: F401  # what modules of tests import
 import pytest  # noqa: F401
+from pair_readers import ScriptedReader
 
 import memgraph.operations.life.decay
 import memgraph.service.worker  # noqa: F401
 from memgraph import MemoryService
 from memgraph.providers.fake import FakeEmbedding
+
+# As in tests/conftest.py: the shipped reader would take most of the time of these processes.
+patch.object(
+    MemoryService, "pair_reader", lambda self, _settings: self._pair_reader or ScriptedReader()
+).start()
 
 with (
     tempfile.TemporaryDirectory() as folder,

@@ -63,6 +63,8 @@ def server_process(
     """
 
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMGRAPH_")}
+    # As in conftest.py: no shipped reader of pairs at work in the background.
+    kept["MEMGRAPH_MEMORY__COMPARISON__READER"] = "none"
     process = subprocess.Popen(
         [
             *(sys.executable, "-c", f"{first}\n{SERVE}", "serve", "--json"),

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import processes
+from pair_readers import CHANGES, ScriptedReader
 from processes import wait_until
 
 from memgraph import MemoryService
@@ -56,7 +57,13 @@ def _work_until(root: Path, told: Path, end: Path, moving: bool) -> None:
     failed: list[BaseException] = []
     with (
         told.open("ab", buffering=0) as file,
-        MemoryService(root, environ={}, embedding=FakeEmbedding(16), config=SETTINGS) as service,
+        MemoryService(
+            root,
+            environ={},
+            embedding=FakeEmbedding(16),
+            config=SETTINGS,
+            pair_reader=ScriptedReader(otherwise=CHANGES),
+        ) as service,
     ):
 
         def tell(what: str, found: str) -> None:

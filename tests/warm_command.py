@@ -66,8 +66,12 @@ def warm_command(folder: Path) -> Iterator[Path]:
 def serve() -> None:
     """Runs in the loaded process: fork for each command line that is sent."""
     import memgraph.operations.orchestrator  # noqa: F401  # what nearly every command needs
+    from memgraph.providers import pair_reader
+    from memgraph.providers.local import LocalEmbedding
     from memgraph.surfaces.cli.app import command_names, load_command
 
+    LocalEmbedding().embed(["Hello."])
+    pair_reader._model(pair_reader.DIRECTORY)
     for name in command_names():
         load_command(name)
     sys.path.remove(HERE)

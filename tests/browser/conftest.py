@@ -90,9 +90,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, executable: Path) -> Iterat
     root = tmp_path_factory.mktemp("served")
     # Every tab signs in by itself, more than ten in some minutes.
     often = "from memgraph.surfaces.web import sessions; sessions.SIGN_INS_PER_MINUTE = 10_000"
-    # No mark is written behind a test's back, between two drawings of one graph.
-    still = {"MEMGRAPH_MEMORY__COMPARISON__READER": "none"}
-    with server_process(root, "--no-worker", keyless=False, first=often, **still) as started:
+    with server_process(root, "--no-worker", keyless=False, first=often) as started:
         yield started
 
 
@@ -129,7 +127,7 @@ def look(browser: Browser) -> Opening:
             timezone_id=zone,
             accept_downloads=True,
         )
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(60_000)
         try:
             tab = Tab(context.new_page(), f"{base}/console/{world.name}", world)
             _listen(tab, base)

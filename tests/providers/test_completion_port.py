@@ -101,12 +101,12 @@ def test_no_json_is_invalid(
 def test_a_local_server_that_is_down_is_named_at_once(
     make: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_litellm, "FIRST_WAIT_S", 9.0)
+    monkeypatch.setattr(_litellm, "FIRST_WAIT_S", 90.0)
     began = time.monotonic()
     error = failure(make(api_base="http://127.0.0.1:9/v1", retries=9))
     assert isinstance(error, ProviderUnavailable)
     assert "connection refused; is the server at 127.0.0.1:9 running?" in error.message
-    assert time.monotonic() - began < 9
+    assert time.monotonic() - began < 60
 
 
 FRAMES = [

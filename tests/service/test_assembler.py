@@ -268,7 +268,7 @@ from memgraph.clock import FixedClock
 from memgraph.ids import CountingIds
 from memgraph.model.context import Task
 with MemoryService(sys.argv[1], background=False, clock=FixedClock(1_767_225_600_000),
-                   ids=CountingIds()) as service:
+                   ids=CountingIds(), config={"memory.comparison.reader": "none"}) as service:
     service.create("orc")
     building = ContextAssembler(service, "orc")
     for number in range(10):

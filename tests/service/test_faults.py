@@ -42,6 +42,7 @@ def test_nothing_is_lost_doubled_or_changed(
 
 def test_what_is_lost_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = faults._records
+    monkeypatch.setattr(faults, "WRITERS", 1)
     monkeypatch.setattr(faults, "_records", lambda root, kind: list(whole(root, kind))[1:])
     assert faults.load_killed(tmp_path, 0.0).wrong == 1
 

@@ -28,7 +28,8 @@ from memgraph.service.access.keys import KeyStore
 from memgraph.service.worker import Worker
 from tests.postgres_servers import own_server
 
-PROMPT_S = 1.0
+PROMPT_S = 30.0
+"""Half of the time after which a worker looks by itself here."""
 MEMORIES = "/v1/orchestrators/orc-1/memories"
 
 
@@ -166,17 +167,14 @@ def test_a_worker_notices_what_another_machine_writes(
     with machine(tmp_path / "a", url) as service, machine(tmp_path / "b", url) as other:
         orc = service.orchestrator("orc-1", create=True)
         worker = Worker(other, ran=lambda _name, _run: ended.append(time.monotonic()))
-        delays = []
         with worker:
-            for number in range(4):
+            for number in range(2):
                 session = f"s-{number}"
                 orc.save_episode("The gate closes at nine.", session_id=session, source_role="user")
                 orc.sessions.end(session)
                 at, before = time.monotonic(), len(ended)
                 assert wait_until(partial(_grew, ended, before))
-                delays.append(ended[before] - at)
-    # The quickest: the machine may be busy, and the first waits until the worker has begun.
-    assert min(delays[1:]) < PROMPT_S
+                assert ended[before] - at < PROMPT_S
 
 
 def _grew(times: list[float], size: int) -> bool:
@@ -229,9 +227,11 @@ def test_nothing_acknowledged_is_lost_and_nothing_is_done_twice(tmp_path: Path) 
                 stack.enter_context(
                     server_process(tmp_path / name, MEMGRAPH_MEMORY__STORAGE__URL=url)
                 )
-                for name in "abc"
+                for name in "ab"
             ]
-            writers = [Writer([*servers[at:], *servers[:at]], f"Writer {at}") for at in range(3)]
+            writers = [
+                Writer(order, f"Writer {n}") for n, order in enumerate((servers, servers[::-1]))
+            ]
             for writer in writers:
                 writer.start()
             assert wait_until(lambda: all(len(writer.stored) >= 5 for writer in writers))
@@ -256,7 +256,7 @@ def test_nothing_acknowledged_is_lost_and_nothing_is_done_twice(tmp_path: Path) 
         # What a server cannot answer is one of these, and may be tried again.
         errors = set().union(*(writer.errors for writer in writers))
         assert errors <= {"storage.unreachable", "storage.busy"}
-        with machine(tmp_path / "d", url) as service:
+        with machine(tmp_path / "c", url) as service:
             orc = service.orchestrator("orc-1")
             lines = [json.loads(line) for line in orc.exchange.export_lines()]
             kept = [line for line in lines if "stores the number" in str(line.get("content"))]

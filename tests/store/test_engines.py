@@ -212,7 +212,7 @@ def test_a_deadline_interrupts_and_the_snapshot_stays(database: Database) -> Non
             for _ in range(2):
                 with pytest.raises(DeadlinePassed), deadline(50):
                     CompiledStatement(slow).rows(snapshot)
-            assert time.monotonic() - begun < 5
+            assert time.monotonic() - begun < 30
             assert count(snapshot, tables.memories) == 1_000
             with deadline(5_000):
                 assert count(snapshot, tables.sources) == 1

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import itertools
-import json
 import random
 import re
 import shutil
 import signal
-import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from unittest.mock import patch
 
-from model_server import ModelServer, Reply
 from page_models import add
-from processes import Process, often
+from processes import Process, often, wait_until
 
 from memgraph import MemoryService
 from memgraph.model.conversation import UserTurn
 from memgraph.operations.life import consolidation
 from memgraph.operations.life.consolidation import Consolidator
+from memgraph.operations.life.models import LanguageModel
 from memgraph.store.engine import Database
 
 KILLS = often(40)
-CONFIG = {"memory.storage.synchronous": "NORMAL"}
+CONFIG = {"memory.storage.synchronous": "NORMAL", "memory.embedding.provider": "none"}
 IN_PAGES = {"PAGE_TURNS": 4, "IDLE_MS": 0}
 NAME = "orc-1"
 
@@ -111,6 +110,8 @@ def test_killed_runs_come_to_the_same_facts(tmp_path: Path) -> None:
     fill(seed)
     undisturbed = folder / "undisturbed"
     shutil.copytree(seed, undisturbed)
+    # The first process waits until there is one to fork from.
+    assert Process(int).wait() == 0
     begun = time.monotonic()
     assert Process(consolidate, undisturbed).wait() == 0
     usual = time.monotonic() - begun
@@ -144,18 +145,27 @@ def test_killed_runs_come_to_the_same_facts(tmp_path: Path) -> None:
         assert left == expected
 
 
-def by_model(root: Path, url: str) -> None:
-    """Consolidate with a language model behind this address."""
-    model = {
-        "memory.llm.provider": "litellm/openai/any",
-        "memory.llm.api_base": url,
-        "memory.llm.api_key_from": "KEY",
-        "memory.embedding.provider": "none",
-    }
+class Model:
+    """Proposes a fact of a page's first turn; a file is there when it is asked to check it."""
+
+    name: ClassVar[str] = "fake"
+
+    def __init__(self, asked: Path) -> None:
+        self._asked = asked
+
+    def complete_json(self, _system: str, user: str, _schema: Mapping[str, Any]) -> Any:
+        if "statement 1 (" in user:
+            self._asked.touch()
+            return {"verdicts": [{"statement": 1, "differs": "", "says": "yes"}]}
+        boat = re.findall(r"^1 \[.*\] Ann: I own (boat \d)\.$", user, re.MULTILINE)[0]
+        return {"add": [add(f"Ann owns {boat}.", [1], f"I own {boat}")]}
+
+
+def by_model(root: Path, asked: Path) -> None:
     with (
         patch.multiple(consolidation, **IN_PAGES),
         MemoryService(
-            root, environ={"KEY": "k"}, background=False, config=CONFIG | model
+            root, environ={}, background=False, config=CONFIG, llm=LanguageModel(Model(asked))
         ) as service,
         service.opened(NAME) as opened,
     ):
@@ -163,37 +173,18 @@ def by_model(root: Path, url: str) -> None:
 
 
 def test_a_page_that_was_killed_is_read_again_and_nothing_is_doubled(tmp_path: Path) -> None:
-    server = ModelServer()
-    root = tmp_path / "root"
+    root, asked = tmp_path / "root", tmp_path / "asked"
     with MemoryService(root, environ={}, background=False, config=CONFIG) as service:
         orc = service.orchestrator(NAME, create=True)
         for number in range(8):
             orc.save_episode(f"I own boat {number}.", session_id="s", source_role="Ann")
-    answered = threading.Event()
-
-    def answer(request: dict[str, Any]) -> Reply:
-        """Propose a fact of the page's first turn, then let the process be killed at the check."""
-        user = request["messages"][-1]["content"]
-        if "statement 1 (" in user:
-            answered.set()
-            verdicts = [{"statement": 1, "differs": "", "says": "yes"}]
-            return server.writes(json.dumps({"verdicts": verdicts}))(request)
-        boat = re.findall(r"^1 \[.*\] Ann: I own (boat \d)\.$", user, re.MULTILINE)[0]
-        return server.writes(json.dumps({"add": [add(f"Ann owns {boat}.", [1], f"I own {boat}")]}))(
-            request
-        )
-
-    server.behave(answer)
-    try:
-        for wait in (0.0, 0.01, 0.03):
-            answered.clear()
-            run = Process(by_model, root, server.url)
-            assert answered.wait(60)
-            time.sleep(wait)
-            run.kill()
-        assert Process(by_model, root, server.url).wait() == 0
-    finally:
-        server.close()
+    for wait in (0.0, 0.01, 0.03):
+        asked.unlink(missing_ok=True)
+        run = Process(by_model, root, asked)
+        assert wait_until(asked.exists)
+        time.sleep(wait)
+        run.kill()
+    assert Process(by_model, root, asked).wait() == 0
     with MemoryService(root, environ={}, background=False, config=CONFIG) as service:
         orc = service.orchestrator(NAME)
         found = sorted(each.content for each in orc.memories.list(kinds=["fact"]))
