@@ -195,8 +195,6 @@ def _watch(line: Any, handle: Orchestrator, *, retry: bool) -> list[FileResult]:
 
 @contextmanager
 def _pipeline(line: Any, handle: Orchestrator, *, retry: bool) -> Iterator[IngestPipeline]:
-    from ingest.pipeline import IngestPipeline
-
     with line.stages("ingesting") as show:
 
         def progress(at: Progress) -> None:

@@ -15,8 +15,9 @@ from markdown_it.token import Token
 from markdown_it.tree import SyntaxTreeNode
 from mdit_py_plugins.front_matter import front_matter_plugin
 
-from ingest.candidates import MAX_NAME_CHARS, MAX_TAGS, ParsedDocument, clean_tags, lines
+from ingest.candidates import MAX_TAGS, ParsedDocument, clean_tags, lines
 from ingest.reasons import RejectionReason, SkippedPart, refuse
+from memgraph.model.values import MAX_NAME_CHARS
 from memgraph.text.blocks import Block, TextLink, omitted, row_text
 from memgraph.text.dates import read_date
 

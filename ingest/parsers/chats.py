@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from ingest.candidates import MAX_NAME_CHARS, ParsedDocument
+from ingest.candidates import ParsedDocument
 from ingest.parsers.file_names import conversation_name, session_name, title_of
 from ingest.parsers.transcript import Conversation
 from ingest.reasons import SkippedPart
+from memgraph.model.values import MAX_NAME_CHARS
 from memgraph.text.dates import read_json_time
 
 Json = Mapping[str, Any]

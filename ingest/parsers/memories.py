@@ -23,19 +23,22 @@ from ingest.candidates import (
     MAX_CANDIDATES,
     MAX_CONFIDENCE,
     MAX_IMPORTANCE,
-    MAX_NAME_CHARS,
     ParsedDocument,
     clean_tags,
 )
 from ingest.reasons import RejectionReason, SkippedPart, refuse
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
-from memgraph.model.values import EdgeInput
+from memgraph.model.values import (
+    MAX_ATTRIBUTES_CHARS,
+    MAX_CONTENT_CHARS,
+    MAX_NAME_CHARS,
+    EdgeInput,
+)
 from memgraph.text.dates import read_json_time, to_ms
 
 _FIELDS = frozenset(("memories", "edges"))
 # Reported separately from other unknown fields: they would forge a memory's provenance.
 _CLAIMS = frozenset(("captured_by", "source", "memory_id", "created_at", "orchestrator_id"))
-_MAX_ATTRIBUTES_CHARS = 16_000
 _DEFAULT_CONFIDENCE = 0.8
 _CAPS = (
     ("importance", MAX_IMPORTANCE, SkippedPart.IMPORTANCE_CAPPED),
@@ -241,8 +244,6 @@ def _add_edge(
         )
 
 
-MAX_CONTENT_CHARS = 32_000
-
 Key = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=512)]
 # Identity is missing on purpose: a dropped file cannot define who somebody is.
@@ -329,8 +330,8 @@ class MemoryItem(_Item):
             raise ValueError("content: is only white space")
         if (self.scope is Scope.GLOBAL) != (self.scope_id is None):
             raise ValueError("scope_id: required for a session or project scope, else not allowed")
-        if len(json.dumps(self.attributes, ensure_ascii=False)) > _MAX_ATTRIBUTES_CHARS:
-            raise ValueError(f"attributes: more than {_MAX_ATTRIBUTES_CHARS} characters as JSON")
+        if len(json.dumps(self.attributes, ensure_ascii=False)) > MAX_ATTRIBUTES_CHARS:
+            raise ValueError(f"attributes: more than {MAX_ATTRIBUTES_CHARS} characters as JSON")
         return self
 
 

@@ -19,6 +19,7 @@ from memgraph.operations.maintenance.operations import LocalMaintenance
 from memgraph.operations.memories import Memories
 from memgraph.operations.threads import await_all, awaited_group, pool
 from memgraph.paths import OrchestratorPaths
+from memgraph.store import memories
 
 if TYPE_CHECKING:
     from memgraph.operations.write.comparisons import SettleResult
@@ -81,7 +82,6 @@ class LocalOperations(Operations[F]):
         handle sees.
         """
         from memgraph.operations.write.comparisons import SettleResult
-        from memgraph.store import memories
 
         with self._service.opened(self.name) as opened:
             result = SettleResult(opened.worker.drain(), opened.comparer.drain())

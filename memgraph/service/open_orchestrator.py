@@ -25,7 +25,7 @@ from memgraph.log import EventLog, RotatingFile
 from memgraph.operations.read.receipts import ReceiptBook
 from memgraph.operations.write import entity_links
 from memgraph.operations.write.embedding import EmbeddingWorker, model_mismatch
-from memgraph.operations.write.entity_links import NameFinders
+from memgraph.operations.write.entity_links import EntityLinker, NameFinders
 from memgraph.paths import OrchestratorPaths
 from memgraph.service.background import BackgroundWork
 from memgraph.store import (
@@ -203,7 +203,6 @@ class OpenOrchestrator:
     @cached_property
     def writer(self) -> Writer:
         # Imported late: a process that only reads does not need them.
-        from memgraph.operations.write.entity_links import EntityLinker
         from memgraph.operations.write.writer import Writer
 
         return Writer(

@@ -272,7 +272,7 @@ def test_a_session_reads_the_classes(make: Make) -> None:
     with database.store.session(StorageSettings()) as session:
         cache = session.scalars(sa.select(MemoryRow).order_by(MemoryRow.pk)).all()  # type: ignore[arg-type]
         assert [item.memory_id for item in cache] == ["fact_00001", "fact_00002", "fact_00003"]
-        assert cache[0].source.source_id == "src_0"
+        assert cache[0].source_id == "src_0"
 
 
 @pytest.mark.engines

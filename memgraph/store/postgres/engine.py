@@ -16,6 +16,7 @@ from memgraph.store import postgres
 from memgraph.store.engine import Deadline, DeadlinePassed, Engine, RowChange
 from memgraph.store.postgres import indexes, row_changes, schema
 from memgraph.store.postgres.dialect import DIALECT
+from memgraph.store.postgres.indexes import PostgresVectorIndex
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import CompiledStatement
 from memgraph.store.vector_index import VectorIndex
@@ -35,8 +36,6 @@ class PostgresEngine(Engine):
     translated_errors = staticmethod(postgres.translated_errors)
 
     def vectors(self, snapshot: Snapshot, cache: HeldVectors | None = None) -> VectorIndex:
-        from memgraph.store.postgres.indexes import PostgresVectorIndex
-
         return PostgresVectorIndex(snapshot, cache)
 
     @contextmanager

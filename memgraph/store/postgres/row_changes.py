@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from memgraph.model.tables import metadata
 from memgraph.store import whole_tables
 from memgraph.store.engine import RowChange
 from memgraph.store.whole_tables import DigestedColumns
@@ -33,8 +34,6 @@ _EVENTS: Final = {
 
 def columns_of(table: str) -> tuple[str, ...]:
     """Return the names of a table's columns, in their order."""
-    from memgraph.model.tables import metadata
-
     return tuple(column.name for column in metadata.tables[table].columns)
 
 
@@ -85,8 +84,6 @@ def _body(digested: DigestedColumns, event: str) -> str:
 
 @cache
 def _floats(name: str) -> frozenset[int]:
-    from memgraph.model.tables import metadata
-
     [digested] = [item for item in watched() if item.table == name]
     columns = metadata.tables[name].c
     return frozenset(

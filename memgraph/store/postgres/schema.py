@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from memgraph.model.columns import JSON
+from memgraph.model.tables import metadata
 from memgraph.store.postgres import row_changes
 from memgraph.store.postgres.dialect import DIALECT, PLACE, extracted, numbered
 from memgraph.store.tables import postings_schema
@@ -93,8 +94,6 @@ def tables() -> tuple[sa.Table, ...]:
 
     A table without an integer key has the additional column ``PLACE`` for row numbers.
     """
-    from memgraph.model.tables import metadata
-
     own = sa.MetaData(naming_convention=metadata.naming_convention)
     for table in (*metadata.sorted_tables, *postings_schema.sorted_tables):
         _adapt(table.to_metadata(own))

@@ -104,8 +104,6 @@ class PostgresStore:
         return PostgresDatabase(self, settings, identity)
 
     def session(self, settings: StorageSettings) -> Session:  # noqa: ARG002
-        from sqlmodel import Session
-
         with self.inspect() as snapshot:
             self._check(snapshot)
         # These are startup options: a transaction pooler such as PgBouncer rejects them, whereas a

@@ -30,6 +30,7 @@ from memgraph.store.engine import (
 )
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.sqlite import indexes
+from memgraph.store.sqlite.indexes import SqliteVectorIndex
 from memgraph.store.statements import (
     GreatestOf,
     JsonEach,
@@ -292,8 +293,6 @@ class SqliteEngine(Engine):
 
     def vectors(self, snapshot: Snapshot, cache: HeldVectors | None = None) -> VectorIndex:
         # This loads numpy, which most commands do not need.
-        from memgraph.store.sqlite.indexes import SqliteVectorIndex
-
         return SqliteVectorIndex(snapshot, cache)
 
     @contextmanager

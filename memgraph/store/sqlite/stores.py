@@ -109,8 +109,6 @@ class SqliteStore:
         ``close``.
         """
         # Importing sqlmodel takes 0.3 s.
-        from sqlmodel import Session
-
         sqlite.require_suitable_sqlite()
         require_file(self.path)
 
