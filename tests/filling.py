@@ -22,7 +22,14 @@ NOW = 1_767_225_600_000
 DAY = 86_400_000
 SOURCE_ID = "src_0"
 
-_TABLES = ("memory_sources", "memories", "memory_status", "memory_edges", "memory_derivations")
+_TABLES = (
+    "memory_sources",
+    "memories",
+    "memory_status",
+    "memory_edges",
+    "memory_edge_states",
+    "memory_derivations",
+)
 
 
 @contextmanager
@@ -159,12 +166,15 @@ class Filling:
             "created_at": NOW,
             "resolved_at": None,
             "resolution": None,
-            "earlier": None,
         } | values
-        for name in ("resolution", "earlier"):
-            if row[name] is not None:
-                row[name] = json.dumps(row[name])
+        row["changed_at"] = row["resolved_at"]
+        if row["resolution"] is not None:
+            row["resolution"] = json.dumps(row["resolution"])
         self._rows["memory_edges"].append(row)
+        if row["created_at"] < (row["resolved_at"] or 0):
+            state = {"since": row["created_at"], "until": row["resolved_at"]}
+            state |= {name: row[name] for name in ("edge_id", "weight", "reason", "partial")}
+            self._rows["memory_edge_states"].append(state)
         return str(row["edge_id"])
 
     def derived(self, memory_id: str, ground: str) -> None:

@@ -99,7 +99,6 @@ def _describe(
     """Combine a contradiction or a mark, and its two memories, into one value."""
     first, second = _in_order(edge, (left, right))
     ended = now_ms if edge.resolved_at is None else edge.resolved_at
-    statuses = {first.status, second.status}
     return Contradiction(
         edge=edge,
         first=first,
@@ -107,8 +106,16 @@ def _describe(
         sources=(sources[first.source_id], sources[second.source_id]),
         state=contradiction_state(edge.resolution),
         open_days=max(ended - edge.created_at, 0) / MS_PER_DAY,
-        moot=edge.resolved_at is None and statuses != {MemoryStatus.ACTIVE},
+        moot=_is_moot(edge, (first, second)),
     )
+
+
+def _is_moot(edge: Edge, sides: Iterable[Memory]) -> bool:
+    """Return True if nothing is left to decide, or if the decision has no effect any more."""
+    active = {side.memory_id for side in sides if side.status is MemoryStatus.ACTIVE}
+    if edge.resolution is None:
+        return active != {edge.from_id, edge.to_id}
+    return edge.resolution.get("loser_id") in active
 
 
 def _in_order(edge: Edge, ends: Iterable[Memory]) -> list[Memory]:
@@ -171,8 +178,7 @@ class CaseReader:
         return Case(
             edge=edge,
             state=state,
-            moot=state == "open"
-            and {memory.status for memory in in_order} != {MemoryStatus.ACTIVE},
+            moot=_is_moot(edge, in_order),
             sides=(first, second),
             suggestion=(
                 None if state != "open" or is_change_mark(edge) else suggest(first, second)

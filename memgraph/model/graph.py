@@ -81,7 +81,8 @@ class Contradiction(Value):
         sources: the sources of the two memories, in that order.
         state: ``dismissed``: both sides hold; it is not raised again.
         open_days: days since it was found, or from then until it was decided.
-        moot: it is open, but one side has been replaced or retracted.
+        moot: it is open, but one side has been replaced or retracted; or it is resolved, but the
+            memory that lost is active again, because the winner was retracted.
     """
 
     edge: Edge
@@ -316,7 +317,8 @@ class Case(Value):
 
     Attributes:
         sides: the older memory and the newer one.
-        moot: it is open, but one side has been replaced or retracted.
+        moot: it is open, but one side has been replaced or retracted; or it is resolved, but the
+            memory that lost is active again, because the winner was retracted.
         suggestion: None if it is resolved or dismissed, and for a mark of a change, whose weight is
             the probability that the newer memory replaces the older one.
         journal: the entries about this edge, oldest first.

@@ -278,8 +278,29 @@ class EdgeRow(Row, table=True):
     resolved_at: int | None = column(sa.Integer)
     resolution_json: str | None = json_column("resolution")
     resolution: ClassVar[hybrid_property[dict[str, Any] | None]] = json_value("resolution_json")
-    earlier_json: str | None = json_column("earlier")
-    earlier: ClassVar[hybrid_property[dict[str, Any] | None]] = json_value("earlier_json")
+    # None: never; see ``EdgeStateRow``.
+    changed_at: int | None = column(sa.Integer)
+
+
+class EdgeStateRow(Row, table=True):
+    """What an edge was from ``since`` until it changed; its present state is in ``EdgeRow``."""
+
+    __tablename__ = "memory_edge_states"
+    __table_args__ = (
+        sa.CheckConstraint("until > since", name="until"),
+        sa.CheckConstraint(
+            "(resolved_at IS NULL) = (resolution IS NULL)", name="resolved_with_resolution"
+        ),
+    )
+
+    edge_id: str = column(sa.Text, sa.ForeignKey("memory_edges.edge_id"), primary_key=True)
+    since: int = column(sa.Integer, primary_key=True)
+    until: int = column(sa.Integer, nullable=False)
+    weight: float = column(sa.Float, nullable=False)
+    reason: str | None = column(sa.Text)
+    partial: bool = column(sa.Boolean, nullable=False)
+    resolved_at: int | None = column(sa.Integer)
+    resolution_json: str | None = json_column("resolution")
 
 
 class SourceRow(Row, table=True):

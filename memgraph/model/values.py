@@ -388,8 +388,6 @@ class Edge(Value):
         partial: an Updates edge that leaves the older memory active.
         resolved_at, resolution: of a decided contradiction or mark: when, the winner, the loser,
             the reason and the actor.
-        earlier: the ``weight``, ``partial`` and ``reason`` that it had ``until`` it was put in
-            force; None: it has those it was stored with.
     """
 
     edge_id: str
@@ -402,20 +400,12 @@ class Edge(Value):
     created_at: Millis
     resolved_at: Millis | None
     resolution: dict[str, Any] | None
-    earlier: dict[str, Any] | None = None
 
     @property
     def is_open_mark(self) -> bool:
         """True for a contradiction or a change that is only probable and that nobody decided."""
         decidable = self.edge_type in (EdgeType.CONTRADICTS, EdgeType.UPDATES)
         return decidable and self.weight < 1.0 and self.resolution is None
-
-    @property
-    def as_found(self) -> Edge:
-        """The edge as it was before it was put in force; itself if it was not."""
-        names = ("weight", "partial", "reason")
-        earlier = {name: self.earlier.get(name) for name in names} if self.earlier else {}
-        return self.model_copy(update=earlier) if earlier else self
 
     @property
     def relation(self) -> str:

@@ -235,7 +235,7 @@ def _open_conflicts(view: View) -> sa.Select[Any]:
         query = query.with_hint(e, "INDEXED BY ix_memory_edges_contradictions", "sqlite")
     return (
         query.select_from(joined)
-        .where(e.c.edge_type == EdgeType.CONTRADICTS, view.resolved_at(e).is_(None))
+        .where(e.c.edge_type == EdgeType.CONTRADICTS, view.of_edge(e, "resolved_at").is_(None))
         .where(*(view.status(m) == MemoryStatus.ACTIVE for m in (a, b)))
         .where(view.edge_where(e), view.where(a), view.where(b))
         .where(view.unerased(a), view.unerased(b))

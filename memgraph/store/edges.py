@@ -15,12 +15,13 @@ from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
 from memgraph.model.values import Edge
 from memgraph.rules.lifecycle import DISMISSED, is_change_mark
 from memgraph.store import memories, tables
-from memgraph.store.rows import EDGE_FIELDS, edge_from_row, json_text
+from memgraph.store.rows import EDGE_FIELDS, EDGE_STATE, edge_from_row, json_text
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import (
     Column,
     among,
     bound,
+    greatest,
     listed,
     member,
     ordered,
@@ -207,21 +208,11 @@ def put_in_force(transaction: JournalledTransaction, edge: Edge, reason: str | N
 
     A mark of a contradiction becomes one that somebody stated; a mark of a change is resolved.
     """
-    earlier = {"weight": edge.weight, "partial": edge.partial, "reason": edge.reason}
-    changes = {"partial": sa.false(), "weight": 1.0, "reason": bound(reason)}
-    changes["earlier"] = bound(json_text({"until": transaction.at, **earlier}))
+    changes: dict[str, Any] = {"partial": sa.false(), "weight": 1.0, "reason": bound(reason)}
     if is_change_mark(edge):
-        changes |= _decided(
-            transaction,
-            {
-                "winner_id": edge.from_id,
-                "loser_id": edge.to_id,
-                "reason": reason,
-                "actor": transaction.actor,
-            },
-        )
-    e = tables.edges
-    transaction.write(sa.update(e).where(e.c.edge_id == bound(edge.edge_id)).values(changes))
+        resolution = {"winner_id": edge.from_id, "loser_id": edge.to_id, "reason": reason}
+        changes |= _decided(transaction, resolution | {"actor": transaction.actor})
+    _change(transaction, edge.edge_id, changes)
 
 
 def of_memory(
@@ -242,9 +233,22 @@ def set_resolution(
     transaction: JournalledTransaction, edge_id: str, resolution: Mapping[str, Any] | None
 ) -> None:
     """Set the resolution of a contradiction, or reopen it with None."""
-    e = tables.edges
-    update = sa.update(e).where(e.c.edge_id == bound(edge_id))
-    transaction.write(update.values(_decided(transaction, resolution)))
+    _change(transaction, edge_id, _decided(transaction, resolution))
+
+
+def _change(
+    transaction: JournalledTransaction, edge_id: str, changes: Mapping[str, Column]
+) -> None:
+    """Change an edge, and keep what it was until now."""
+    e, at = tables.edges, bound(transaction.at)
+    since, is_it = sa.func.coalesce(e.c.changed_at, e.c.created_at), e.c.edge_id == bound(edge_id)
+    # If it changes twice at a time, or the clock was set back, nobody saw the state between.
+    state = sa.select(e.c.edge_id, since, at, *(e.c[name] for name in EDGE_STATE))
+    names = ("edge_id", "since", "until", *EDGE_STATE)
+    query = state.where(is_it, since < at)
+    transaction.write(sa.insert(tables.edge_states).from_select(names, query))
+    changed_at = greatest(since, at)
+    transaction.write(sa.update(e).where(is_it).values({"changed_at": changed_at, **changes}))
 
 
 def _decided(
@@ -332,7 +336,7 @@ def contradictions(
     match = " AND ".join(f"({saying([word])})" for word in criteria.words)
     e = tables.edges.alias("e")
     a, b, paired = edge_ends(e)
-    resolved_at = view.resolved_at(e)
+    resolved_at = view.of_edge(e, "resolved_at")
     time = resolved_at if resolved else e.c.created_at
     query = (
         sa.select(*view.edge_columns(e))

@@ -235,9 +235,14 @@ def remaining_locators(
 # -- the rows of erased memories -------------------------------------------------------------------
 
 
-def _joins_given() -> Column:
+_EDGES: Final = (tables.edges, tables.edge_states)
+
+
+def _joins_given(of: sa.Table = tables.edges) -> Column:
+    """Return the condition that a row of ``_EDGES`` is of an edge of one of the bound memories."""
     e = tables.edges
-    return among(e.c.from_memory_id, "ids") | among(e.c.to_memory_id, "ids")
+    ends = among(e.c.from_memory_id, "ids") | among(e.c.to_memory_id, "ids")
+    return ends if of is e else of.c.edge_id.in_(sa.select(e.c.edge_id).where(ends))
 
 
 def blank(
@@ -249,7 +254,7 @@ def blank(
     Returns:
         The number of changed rows by table, without zeros.
     """
-    m, e, h, n = tables.memories, tables.edges, tables.statuses, tables.entities
+    m, h, n = tables.memories, tables.statuses, tables.entities
     c, k, w, link = tables.comparisons, tables.document_keys, tables.pending_links, tables.links
     pks, ids = [row.pk for row in rows], [row.memory_id for row in rows]
     due = among(m.c.memory_id, "ids") & (m.c.status != MemoryStatus.RETRACTED)
@@ -262,7 +267,10 @@ def blank(
     nothing |= {"updated_at": greatest(m.c.updated_at, value("at"))}
     statements: list[sa.Update | sa.Delete] = [
         sa.update(m).where(among(m.c.memory_id, "ids")).values(nothing),
-        sa.update(e).where(e.c.reason.is_not(None), _joins_given()).values(reason=MARK),
+        *(
+            sa.update(e).where(e.c.reason.is_not(None), _joins_given(e)).values(reason=MARK)
+            for e in _EDGES
+        ),
         sa.update(h).where(among(h.c.memory_id, "ids")).values(reason="erased"),
         sa.delete(c).where(among(c.c.memory_pk, "pks")),
         sa.delete(w).where(among(w.c.memory_id, "ids")),
@@ -435,10 +443,10 @@ def _rows_about(
     for recall_id, answer in rows(sa.select(r.c.recall_id, r.c.answer).where(is_about)):
         redacted = None if answer is None else redacted_words(answer)
         yield (r.name, (recall_id,)), {"query": "", "answer": redacted}
-    for name in ("resolution", "earlier"):
-        decided = e.c[name].is_not(None) & _joins_given()
-        for edge_id, text in rows(sa.select(e.c.edge_id, e.c[name]).where(decided)):
-            yield (e.name, (edge_id,)), {name: redacted_words(text)}
+    for t in _EDGES:
+        decided = sa.select(t.c.resolution, *t.primary_key)
+        for text, *key in rows(decided.where(t.c.resolution.is_not(None), _joins_given(t))):
+            yield (t.name, tuple(key)), {"resolution": redacted_words(text)}
     neighbours = sa.union(
         sa.select(e.c.from_memory_id).where(among(e.c.to_memory_id, "ids")),
         sa.select(e.c.to_memory_id).where(among(e.c.from_memory_id, "ids")),

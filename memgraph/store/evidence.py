@@ -67,7 +67,7 @@ def _endings(view: View) -> sa.Select[Any]:
     lost = (
         sa.select(sa.literal(1))
         .where(e.c[end] == ended.c.memory_id, e.c.edge_type == EdgeType.CONTRADICTS)
-        .where(member(view.resolution(e), "loser_id") == ended.c.memory_id)
+        .where(member(view.of_edge(e, "resolution"), "loser_id") == ended.c.memory_id)
         .correlate(ended)
         for end in ("from_memory_id", "to_memory_id")
     )

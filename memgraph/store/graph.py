@@ -359,7 +359,7 @@ def _pairs(view: View) -> sa.Select[Any]:
         )
         legs.append(
             sides.select_from(ordered(f, (e, is_pair), *ends)).where(
-                view.resolved_at(e).is_(None) | view.in_force(e),
+                view.of_edge(e, "resolved_at").is_(None) | view.in_force(e),
                 view.edge_where(e),
                 standing.where(m),
             )
@@ -398,7 +398,7 @@ def _pair(
 def _replacements(view: View) -> sa.Select[Any]:
     f, e, m = listed("ids", "f"), tables.edges.alias("e"), tables.memories.alias("m")
     replaced = view.in_force(e)
-    is_loser = member(view.resolution(e), "loser_id") == f.c.value
+    is_loser = member(view.of_edge(e, "resolution"), "loser_id") == f.c.value
     lost = (e.c.edge_type == EdgeType.CONTRADICTS) & is_loser
     legs = []
     for rank, direction, condition in (

@@ -64,7 +64,7 @@ def adopt(transaction: Transaction, orchestrator_id: str) -> None:
 
 # The schema of the store.
 
-SCHEMA_HEAD = "0001_02e23c50"
+SCHEMA_HEAD = "0001_dd02dbd6"
 """The revision of the migration; it ends with a digest of the schema, so another one is refused."""
 _VERSION = sa.table("alembic_version", sa.column("version_num", sa.Text))
 

@@ -79,7 +79,7 @@ class FilterShape(NamedTuple):
         return sa.and_(self.view.where(m), self.view.unerased(m), is_valid, *self._filters(m))
 
     def _lasts(self, m: Table, at: str) -> Column:
-        end = m.c.valid_until
+        end = self.view.valid_until(m)
         return end.is_(None) | (end > value(at))
 
     def _held(self, m: Table) -> Column:
@@ -89,7 +89,7 @@ class FilterShape(NamedTuple):
             sa.exists()
             .where(e.c.edge_type == EdgeType.CONTRADICTS)
             .where((e.c.from_memory_id == m.c.memory_id) | (e.c.to_memory_id == m.c.memory_id))
-            .where(member(self.view.resolution(e), "loser_id") == m.c.memory_id)
+            .where(member(self.view.of_edge(e, "resolution"), "loser_id") == m.c.memory_id)
             .correlate(m)
         )
         was_valid = (self.view.status(m) == MemoryStatus.ACTIVE) | ~has_lost

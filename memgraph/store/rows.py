@@ -50,8 +50,11 @@ SOURCE_FIELDS = ("source_id", *Source.model_fields)
 STATUS_FIELDS = tuple(StatusPeriod.model_fields)
 EDGE_FIELDS = (
     *("edge_id", "from_memory_id", "to_memory_id", "edge_type", "weight"),
-    *("reason", "partial", "created_at", "resolved_at", "resolution", "earlier"),
+    *("reason", "partial", "created_at", "resolved_at", "resolution"),
 )
+
+EDGE_STATE = ("weight", "reason", "partial", "resolved_at", "resolution")
+"""The fields of an edge that may change; ``memory_edge_states`` keeps what they were."""
 
 
 # Rows as objects. Every call has its own session, so that no object hides a later change.
@@ -190,9 +193,8 @@ def edge_from_row(row: Sequence[Any]) -> Edge:
     try:
         fields["edge_type"] = _EDGE_TYPES[fields["edge_type"]]
         fields["partial"] = bool(fields["partial"])
-        for name in ("resolution", "earlier"):
-            if fields[name] is not None:
-                fields[name] = json.loads(fields[name])
+        if fields["resolution"] is not None:
+            fields["resolution"] = json.loads(fields["resolution"])
     except (KeyError, ValueError, TypeError) as error:
         raise unreadable("memory_edges", row[0]) from error
     return built(Edge, fields)

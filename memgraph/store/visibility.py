@@ -16,8 +16,8 @@ import sqlalchemy as sa
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType, Scope, Sensitivity
 from memgraph.rules.scope import Viewer, predicate
 from memgraph.store import tables
-from memgraph.store.rows import EDGE_FIELDS, MEMORY_FIELDS
-from memgraph.store.statements import Column, among, greatest, listed, member, ordered, value
+from memgraph.store.rows import EDGE_FIELDS, EDGE_STATE, MEMORY_FIELDS
+from memgraph.store.statements import Column, among, greatest, listed, ordered, value
 
 Table = sa.FromClause
 AS_OF = value("view_as_of")
@@ -36,7 +36,7 @@ class View:
     Attributes:
         as_of: the time in milliseconds; None: now. Memories and edges stored later are hidden.
             Memories have the status that they had at the end of that millisecond, and
-            contradictions decided later are open; other values are those of today.
+            edges and ends of validity are those of then; other values are those of today.
         statuses: the statuses to show, as of ``as_of`` if it is set; None: all three.
     """
 
@@ -120,6 +120,28 @@ class View:
         earlier = greatest(m.c.created_at, sa.func.coalesce(began, 0))
         return sa.case((current <= AS_OF, current), else_=earlier)
 
+    def valid_until(self, m: Table) -> Column:
+        """Return the end of a memory's validity, without one that a later status set or reset."""
+        current = m.c.valid_until
+        if self.as_of is None:
+            return current
+        h, a = tables.statuses.alias("h"), tables.statuses.alias("a")
+        ending = sa.select(h.c.since).where(h.c.memory_id == m.c.memory_id)
+        ending = ending.where(h.c.status != MemoryStatus.ACTIVE).correlate(m)
+        stored_with_it = current.is_not(None) & current.not_in(ending)
+        last_active = (
+            sa.select(sa.func.max(a.c.status_id))
+            .where(a.c.memory_id == m.c.memory_id, a.c.since <= AS_OF)
+            .where(a.c.status == MemoryStatus.ACTIVE)
+            .correlate(m)
+            .scalar_subquery()
+        )
+        ended = ending.with_only_columns(sa.func.min(h.c.since)).where(
+            h.c.since <= AS_OF, h.c.status_id > sa.func.coalesce(last_active, 0)
+        )
+        is_current = (m.c.updated_at <= AS_OF) | stored_with_it
+        return sa.case((is_current, current), else_=ended.scalar_subquery())
+
     def attributes(self, m: Table) -> Column:
         """Return the attributes of a memory, with only visible memories in ``supersedes``."""
         stored = m.c.attributes
@@ -149,44 +171,32 @@ class View:
             "attributes": self.attributes(m),
             "last_accessed_at": self.last_accessed(m),
             "updated_at": self.updated(m),
+            "valid_until": self.valid_until(m),
             **({} if self.viewer.sees_use else dict.fromkeys(_USE, sa.null())),
         }
         return [as_it_was.get(name, m.c[name]).label(name) for name in MEMORY_FIELDS]
 
     def edge_columns(self, e: Table) -> list[Column]:
         """Return ``EDGE_FIELDS`` as of the view's time."""
-        as_it_was = {
-            "resolved_at": self.resolved_at(e),
-            "resolution": self.resolution(e),
-            **{name: self.of_edge(e, name) for name in ("weight", "reason", "partial")},
-            "earlier": e.c.earlier if self.as_of is None else sa.case((~_is_later(e), e.c.earlier)),
-        }
-        return [as_it_was.get(name, e.c[name]).label(name) for name in EDGE_FIELDS]
-
-    def resolved_at(self, e: Table) -> Column:
-        """Return the time of the last decision of a contradiction; NULL if it came later."""
-        if self.as_of is None:
-            return e.c.resolved_at
-        return sa.case((e.c.resolved_at <= AS_OF, e.c.resolved_at))
-
-    def resolution(self, e: Table) -> Column:
-        """Return the last decision of a contradiction; NULL if it came later."""
-        if self.as_of is None:
-            return e.c.resolution
-        return sa.case((e.c.resolved_at <= AS_OF, e.c.resolution))
+        return [self.of_edge(e, name).label(name) for name in EDGE_FIELDS]
 
     def of_edge(self, e: Table, name: str) -> Column:
-        """Return the weight, partial or reason of an edge, which is other once it is in force."""
-        current = e.c[name]
-        if self.as_of is None:
-            return current
-        earlier = member(e.c.earlier, name, current.type)
-        return sa.case((_is_later(e), earlier), else_=current)
+        """Return a column of an edge as of the view's time."""
+        if self.as_of is None or name not in EDGE_STATE:
+            return e.c[name]
+        s = tables.edge_states.alias("s")
+        period = (s.c.edge_id == e.c.edge_id) & (s.c.since <= AS_OF) & (s.c.until > AS_OF)
+        earlier = sa.select(s.c[name]).where(period).correlate(e).scalar_subquery()
+        # Read the former states only of edges that have changed since; most have not.
+        return sa.case((e.c.changed_at > AS_OF, earlier), else_=e.c[name])
 
     def in_force(self, e: Table) -> Column:
         """Return the condition ``replaces_whole`` as of the view's time."""
-        is_current = replaces_whole(e)
-        return is_current if self.as_of is None else is_current & ~_is_later(e)
+        if self.as_of is None:
+            return replaces_whole(e)
+        was_whole = (self.of_edge(e, "weight") >= 1.0) & (self.of_edge(e, "partial") == sa.false())
+        # What was in force is in force, so that the index of those edges serves every time.
+        return replaces_whole(e) & was_whole
 
     @property
     def params(self) -> dict[str, Any]:
@@ -278,11 +288,6 @@ def happened_at(m: sa.FromClause) -> Column:
 def is_unexpired(m: sa.FromClause) -> Column:
     """Return the condition that a memory is still valid at the time that is bound as ``at``."""
     return m.c.valid_until.is_(None) | (m.c.valid_until > value("at"))
-
-
-def _is_later(e: sa.FromClause) -> Column:
-    """Return the condition that an edge was put in force after the view's time; never NULL."""
-    return e.c.earlier.is_not(None) & (member(e.c.earlier, "until", sa.Integer()) > AS_OF)
 
 
 def replaces_whole(e: sa.FromClause) -> Column:

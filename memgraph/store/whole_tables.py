@@ -38,6 +38,7 @@ SEALED: Final[Mapping[str, frozenset[str]]] = {
     "memory_derivations": frozenset(),
     "memory_supports": frozenset(),
     "memory_edges": frozenset(),
+    "memory_edge_states": frozenset(),
 }
 """The tables whose every change is journalled, with the columns to ignore: internal
 keys, columns that are compared elsewhere, and counts of uses."""
@@ -232,6 +233,7 @@ EXPORTED: Final[Mapping[str, str]] = {
     "source": "memory_sources",
     "memory": "memories",
     "edge": "memory_edges",
+    "edge_state": "memory_edge_states",
     "derivation": "memory_derivations",
     "support": "memory_supports",
     "status": "memory_status",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0001_02e23c50"
+revision = "0001_dd02dbd6"
 down_revision = None
 branch_labels = None
 depends_on = None
@@ -579,7 +579,7 @@ def upgrade() -> None:
         sa.Column("created_at", sa.Integer(), nullable=False),
         sa.Column("resolved_at", sa.Integer()),
         sa.Column("resolution", sa.Text()),
-        sa.Column("earlier", sa.Text()),
+        sa.Column("changed_at", sa.Integer()),
         sa.CheckConstraint(
             "(resolved_at IS NULL) = (resolution IS NULL)",
             name=op.f("ck_memory_edges_resolved_with_resolution"),
@@ -634,6 +634,26 @@ def upgrade() -> None:
         "ix_memory_edges_to_strongest",
         "memory_edges",
         ["to_memory_id", "weight", "created_at", "edge_id"],
+    )
+    op.create_table(
+        "memory_edge_states",
+        sa.Column("edge_id", sa.Text(), nullable=False),
+        sa.Column("since", sa.Integer(), nullable=False),
+        sa.Column("until", sa.Integer(), nullable=False),
+        sa.Column("weight", sa.Float(), nullable=False),
+        sa.Column("reason", sa.Text()),
+        sa.Column("partial", sa.Boolean(), nullable=False),
+        sa.Column("resolved_at", sa.Integer()),
+        sa.Column("resolution", sa.Text()),
+        sa.CheckConstraint("until > since", name=op.f("ck_memory_edge_states_until")),
+        sa.CheckConstraint(
+            "(resolved_at IS NULL) = (resolution IS NULL)",
+            name=op.f("ck_memory_edge_states_resolved_with_resolution"),
+        ),
+        sa.ForeignKeyConstraint(
+            ["edge_id"], ["memory_edges.edge_id"], name=op.f("fk_memory_edge_states_edge_id")
+        ),
+        sa.PrimaryKeyConstraint("edge_id", "since", name=op.f("pk_memory_edge_states")),
     )
     op.create_table(
         "memory_embeddings",
@@ -789,6 +809,7 @@ def downgrade() -> None:
         "memory_status",
         "memory_entities",
         "memory_embeddings",
+        "memory_edge_states",
         "memory_edges",
         "memory_derivations",
         "memory_comparisons",

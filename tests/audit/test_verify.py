@@ -159,7 +159,7 @@ TAMPERED: dict[str, tuple[list[str | int], set[str]]] = {
         {"entity.count_wrong"},
     ),
     "drop trigger": (["DROP TRIGGER memory_fts_insert"], {"schema.changed"}),
-    "drop table": (["DROP TABLE memory_edges"], {"schema.changed"}),
+    "drop table": (["DROP TABLE memory_edge_states"], {"schema.changed"}),
 }
 
 

@@ -15,7 +15,7 @@ from memgraph.clock import MS_PER_DAY, FixedClock
 from memgraph.errors import Conflict, NotFound
 from memgraph.ids import short_id
 from memgraph.model.enums import JobName, MemoryKind, MemoryType, SourceType
-from memgraph.model.values import Source
+from memgraph.model.values import Edge, Source
 from memgraph.operations.orchestrator import Orchestrator
 
 NAMES = ("Ada", "Bea")
@@ -35,8 +35,9 @@ class Seen(NamedTuple):
     """What is known of one moment at any later one."""
 
     at: int
-    statuses: dict[str, str]
+    statuses: dict[str, tuple[str, int | None]]
     edges: set[tuple[object, ...]]
+    pairs: dict[bool, list[tuple[object, ...]]]
     grounds: dict[str, set[str]]
 
     def without(self, erased: set[str]) -> Self:
@@ -44,8 +45,17 @@ class Seen(NamedTuple):
         return self._replace(
             statuses={one: each for one, each in self.statuses.items() if one not in erased},
             edges={each for each in self.edges if erased.isdisjoint(each)},
+            pairs={
+                one: [each for each in pairs if erased.isdisjoint(each)]
+                for one, pairs in self.pairs.items()
+            },
             grounds={one: g - erased for one, g in self.grounds.items() if one not in erased},
         )
+
+
+def parts_of(edge: Edge) -> tuple[object, ...]:
+    """An edge, with which a set can be made."""
+    return (edge.from_id, edge.to_id, edge.model_dump_json())
 
 
 def seen(orc: Orchestrator, at: int, *, as_of: int | None = None) -> Seen:
@@ -55,10 +65,14 @@ def seen(orc: Orchestrator, at: int, *, as_of: int | None = None) -> Seen:
     graph = orc.graph.subgraph(ids, max_nodes=1_000, as_of=as_of) if ids else None
     return Seen(
         at,
-        {each.memory_id: each.status.value for each in memories},
+        {each.memory_id: (each.status.value, each.valid_until) for each in memories},
+        {parts_of(each) for each in (graph.edges if graph else ())},
         {
-            (each.from_id, each.edge_type, each.to_id, each.weight, each.partial, each.reason)
-            for each in (graph.edges if graph else ())
+            resolved: [
+                (*parts_of(pair.edge), pair.state, pair.moot)
+                for pair in orc.contradictions.list(resolved=resolved, limit=500, as_of=as_of).items
+            ]
+            for resolved in (False, True)
         },
         {one: {link.memory_id for link in orc.trace(one, as_of=as_of).grounds} for one in ids},
     )
@@ -152,7 +166,7 @@ class Living:
 WORDS = (
     *("remember", "remember", "correct", "confirm", "retract", "restore"),
     *("contradict", "contradict", "update", "resolve", "resolve", "dismiss"),
-    *("mark", "accept"),
+    *("mark", "accept", "reopen"),
     *("erase", "poison", "merge", "decay", "recall"),
 )
 CONTRADICTING = [("remember", 0, 0), ("remember", 0, 0), ("contradict", 0, 1)]
@@ -163,6 +177,15 @@ EVENTS = st.tuples(st.sampled_from(WORDS), st.integers(0, 30), st.integers(0, 30
 @example([*CONTRADICTING, ("erase", 0, 0)], 1)
 @example([*CONTRADICTING, ("confirm", 0, 0), ("erase", 0, 0)], MS_PER_DAY)
 @example([("remember", 0, 0), ("remember", 0, 0), ("mark", 1, 0), ("accept", 0, 0)], 1)
+@example(
+    [
+        *(("remember", 0, 0), ("remember", 0, 0), ("mark", 1, 0), ("dismiss", 0, 0)),
+        *(("reopen", 0, 0), ("dismiss", 0, 0), ("update", 1, 0), ("retract", 1, 0)),
+        *(("restore", 0, 0), ("restore", 1, 0)),
+    ],
+    1,
+)
+@example([*CONTRADICTING, ("resolve", 0, 0), ("reopen", 0, 0), ("dismiss", 0, 0)], 1)
 @example([("remember", 0, 0), ("remember", 0, 0), ("mark", 0, 1), ("contradict", 0, 1)], 1)
 @settings(max_examples=6, deadline=None)
 def test_an_earlier_time_has_its_memories_statuses_and_edges(
@@ -240,18 +263,81 @@ def test_a_mark_that_was_put_in_force_later_was_a_mark(
     assert [each.edge_id for each in orc.trace(old, as_of=before).probable_changes] == [edge]
     assert orc.trace(old, as_of=before).replaced_by == ()
     [now] = orc.contradictions.list(resolved=True).items
-    assert now.edge.earlier == {
-        "until": now.edge.resolved_at,
-        "weight": 0.8,
-        "partial": False,
-        "reason": "a later sign",
-    }
     assert orc.contradictions.get(edge).edge == now.edge
     assert orc.history.get(old).periods[-1].reason == f"replaced by {new}: the timetable"
     [replaced] = orc.history.diff(before, clock.now_ms()).replaced
     assert replaced.reason == f"replaced by {new}: the timetable"
     assert orc.trace(old).replaced_by[0].memory_id == new
     assert orc.verify().ok
+
+
+def answers(orc: Orchestrator, edge: str, as_of: int | None = None) -> dict[str, Any]:
+    """What is answered about a pair, now or as of a time, without what is always of today."""
+    of_today = {"confidence", "attributes", "updated_at", "access_count", "last_accessed_at"}
+    case, pages = orc.contradictions.get(edge, as_of=as_of), {}
+    for resolved in (False, True):
+        page = orc.contradictions.list(resolved=resolved, as_of=as_of).items
+        pages[resolved] = [(each.edge, each.state, each.moot, each.open_days) for each in page]
+    ends = case.edge.from_id, case.edge.to_id
+    traces = [orc.trace(one, as_of=as_of) for one in ends]
+    recalled = orc.recall("ferry pier", include_superseded=True, as_of=as_of)
+    return {
+        "case": (case.edge, case.state, case.moot, case.journal),
+        "pages": pages,
+        "memories": [orc.get(one, as_of=as_of).model_dump(exclude=of_today) for one in ends],
+        "sides": {side.memory.memory_id: side.memory.valid_until for side in case.sides},
+        "edges": [(each.edges_in, each.edges_out, each.replaced_by) for each in traces],
+        "open": [(each.probable_changes, each.open_contradictions) for each in traces],
+        "graph": orc.graph.subgraph(ends, as_of=as_of).edges,
+        "recall": {each.memory.memory_id: (each.marks, each.mark) for each in recalled.items},
+    }
+
+
+CHANGE = ("dismiss", "reopen", "dismiss", "state", "retract", "restore", "restore new")
+CONTRADICTION = ("dismiss", "reopen", "accept", "reopen", "state", "resolve", "reopen", "dismiss")
+
+
+@pytest.mark.parametrize(
+    ("edge_type", "steps"), [("Updates", CHANGE), ("Contradicts", CONTRADICTION)]
+)
+def test_every_step_of_a_pair_is_answered_later_as_it_was_answered_then(
+    orc: Orchestrator, clock: FixedClock, edge_type: str, steps: tuple[str, ...]
+) -> None:
+    old, new = (put(orc, f"The ferry leaves from pier {pier}.") for pier in ("two", "five"))
+    edge = orc.relate(new, edge_type, old, weight=0.8, reason="a later sign")
+    told = {clock.now_ms(): answers(orc, edge)}
+    for number, step in enumerate(steps):
+        clock.advance(days=1)
+        reason = f"step {number}"
+        if step == "state":
+            orc.relate(new, edge_type, old, reason=reason)
+        elif step == "retract":
+            orc.retract(new, reason=reason)
+        elif step.startswith("restore"):
+            orc.restore(old if step == "restore" else new, reason=reason)
+        elif step == "resolve":
+            orc.contradictions.resolve(edge, winner=old, reason=reason)
+        else:
+            getattr(orc.contradictions, step)(edge, reason=reason)
+        told[clock.now_ms()] = answers(orc, edge)
+    clock.advance(days=30)
+    for at, answer in told.items():
+        assert answers(orc, edge, as_of=at) == answer
+    assert orc.verify().ok
+
+
+def test_a_decision_that_was_undone_says_so(orc: Orchestrator, clock: FixedClock) -> None:
+    old, new = (put(orc, f"The ferry leaves from pier {pier}.") for pier in ("two", "five"))
+    edge = orc.relate(new, "Updates", old, weight=0.8)
+    orc.contradictions.accept(edge, reason="the timetable")
+    accepted = clock.now_ms()
+    clock.advance(days=1)
+    orc.retract(new, reason="the timetable of last year")
+    orc.restore(old, reason="it holds again")
+    [undone] = orc.contradictions.list(resolved=True).items
+    assert (undone.moot, orc.contradictions.get(edge).moot) == (True, True)
+    [then] = orc.contradictions.list(resolved=True, as_of=accepted).items
+    assert (then.moot, then.edge.relation) == (False, "replaces")
 
 
 def test_the_strongest_edges_of_then_are_those_of_a_hub(

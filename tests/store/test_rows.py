@@ -59,7 +59,6 @@ edges = st.builds(
     created_at=times,
     resolved_at=st.none() | times,
     resolution=st.none() | json_objects,
-    earlier=st.none() | json_objects,
 )
 
 
@@ -83,7 +82,6 @@ def test_an_edge_comes_back_as_it_was_validated(edge: Edge) -> None:
         "to_memory_id": edge.to_id,
         "partial": int(edge.partial),
         "resolution": None if edge.resolution is None else json.dumps(edge.resolution),
-        "earlier": None if edge.earlier is None else json.dumps(edge.earlier),
     }
     row = [_plain(stored[name]) for name in rows.EDGE_FIELDS]
     assert rows.edge_from_row(row) == edge
@@ -105,7 +103,7 @@ def test_a_row_of_another_shape_is_a_programming_error() -> None:
 def test_the_fields_are_columns_in_the_order_of_the_tables() -> None:
     tables = {table.__tablename__: [c.name for c in table.__table__.columns] for table in TABLES}
     assert [*rows.SOURCE_FIELDS] == tables["memory_sources"]
-    assert [*rows.EDGE_FIELDS] == tables["memory_edges"]
+    assert [*rows.EDGE_FIELDS, "changed_at"] == tables["memory_edges"]
     assert [*rows.MEMORY_FIELDS] == [
         name for name in tables["memories"] if name not in ("pk", "search_terms")
     ]

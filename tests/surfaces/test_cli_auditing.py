@@ -38,7 +38,7 @@ def test_a_case_tells_how_to_decide_it_and_how_it_was_decided(
         assert f"{older[-6:].lower()} prevails" in told
     cli("reopen", "orc-1", edge, *WHY)
     cli("dismiss", "orc-1", edge, "--reason", "summer and winter")
-    assert "no contradiction: summer and winter" in cli("case", "orc-1", edge).out
+    assert "both are correct: summer and winter" in cli("case", "orc-1", edge).out
 
 
 def test_a_case_of_which_one_side_fell_says_so(

@@ -1850,7 +1850,8 @@ export interface components {
          *
          *     Attributes:
          *         sides: the older memory and the newer one.
-         *         moot: it is open, but one side has been replaced or retracted.
+         *         moot: it is open, but one side has been replaced or retracted; or it is resolved, but the
+         *             memory that lost is active again, because the winner was retracted.
          *         suggestion: None if it is resolved or dismissed, and for a mark of a change, whose weight is
          *             the probability that the newer memory replaces the older one.
          *         journal: the entries about this edge, oldest first.
@@ -2058,7 +2059,8 @@ export interface components {
          *         sources: the sources of the two memories, in that order.
          *         state: ``dismissed``: both sides hold; it is not raised again.
          *         open_days: days since it was found, or from then until it was decided.
-         *         moot: it is open, but one side has been replaced or retracted.
+         *         moot: it is open, but one side has been replaced or retracted; or it is resolved, but the
+         *             memory that lost is active again, because the winner was retracted.
          */
         Contradiction: {
             edge: components["schemas"]["Edge"];
@@ -2199,15 +2201,10 @@ export interface components {
          *         partial: an Updates edge that leaves the older memory active.
          *         resolved_at, resolution: of a decided contradiction or mark: when, the winner, the loser,
          *             the reason and the actor.
-         *         earlier: the ``weight``, ``partial`` and ``reason`` that it had ``until`` it was put in
-         *             force; None: it has those it was stored with.
          */
         Edge: {
             /** Format: date-time */
             created_at: string;
-            earlier?: {
-                [key: string]: unknown;
-            } | null;
             edge_id: string;
             edge_type: components["schemas"]["EdgeType"];
             from_id: string;

@@ -309,7 +309,6 @@ def _row(edge_id: str, from_id: str, to_id: str, link: EdgeInput, at: int) -> di
         "created_at": at,
         "resolved_at": None,
         "resolution": None,
-        "earlier": None,
     }
 
 

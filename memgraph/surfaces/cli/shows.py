@@ -203,7 +203,7 @@ def _show_pair(
     """Print a contradiction or a mark: its short id and relation, and both lines as in a prompt.
 
     Args:
-        moot: it is open, but one side is no longer in force.
+        moot: it is open, but one side is no longer in force, or its decision was undone.
         first: the number of the first line.
     """
     from memgraph.rules.lines import in_time, line_of, records
@@ -213,23 +213,26 @@ def _show_pair(
         for memory, source in zip(sides, sources, strict=True)
     )
     numbers = {line.memory_id: f"[{at}]" for at, line in enumerate(lines, start=first)}
-    edge = edge.as_found
-    odds = f" ({edge.weight:.0%})" if edge.weight < 1.0 else ""
+    resolution = edge.resolution or {}
+    winner = resolution.get("winner_id")
+    odds = f" ({edge.weight:.0%})" if edge.weight < 1.0 and winner is None else ""
     standing = f"open since {day(edge.created_at)}"
     if edge.resolved_at is not None:
         state = contradiction_state(edge.resolution)
         standing = f"{state} on {day(edge.resolved_at)}, raised on {day(edge.created_at)}"
-    elif moot:
-        standing += ", moot: one side is no longer in force"
+    if moot:
+        is_undone = winner is not None
+        standing += ", undone since" if is_undone else ", moot: one side is no longer in force"
     pair = f"{numbers[edge.from_id]} {edge.relation} {numbers[edge.to_id]}{odds}"
     screen.heading(f"{short_id(edge.edge_id)}  {pair}, {standing}")
     screen.block(records(lines, first=first).rstrip(), indent=2)
-    if reason := reason_of(edge):
+    because = resolution.get("reason") or ""
+    if (reason := reason_of(edge)) and reason != because:
         screen.block(f"reason: {reason}", indent=2)
     if edge.resolution is not None:
-        winner = edge.resolution.get("winner_id")
-        outcome = "no contradiction" if winner is None else f"{short_id(winner)} prevails"
-        screen.block(f"decision: {outcome}: {edge.resolution.get('reason') or ''}", indent=2)
+        prevails = "prevailed until it was retracted" if moot else "prevails"
+        outcome = "both are correct" if winner is None else f"{short_id(winner)} {prevails}"
+        screen.block(f"decision: {outcome}: {because}", indent=2)
 
 
 def _verification(screen: Screen, report: VerifyReport, _: Call) -> None:
