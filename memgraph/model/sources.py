@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from pydantic import Field, StringConstraints
@@ -34,6 +35,7 @@ class NamedSource(NamedTuple):
     name: str
 
 
+@lru_cache(maxsize=4_096)  # many memories, and all recalls of them, have the same sources
 def source_names(
     *,
     path: str | None = None,

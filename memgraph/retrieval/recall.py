@@ -153,9 +153,7 @@ class _Origins:
 
     snapshot: Snapshot
     _by_id: dict[str, frozenset[NamedSource]] = field(default_factory=dict)
-    _of_both: dict[tuple[frozenset[NamedSource], str | None], frozenset[NamedSource]] = field(
-        default_factory=dict
-    )
+    _of_both: dict[tuple[str, str | None], frozenset[NamedSource]] = field(default_factory=dict)
 
     def look_up(self, candidates: Iterable[RecallCandidate]) -> None:
         """Read the sources that are not known yet."""
@@ -169,9 +167,10 @@ class _Origins:
         return [self.names(rated.candidate) for rated in ranked]
 
     def names(self, candidate: RecallCandidate) -> frozenset[NamedSource]:
-        key = self._by_id[candidate.source_id], candidate.session_id
+        key = candidate.source_id, candidate.session_id
         if key not in self._of_both:
-            self._of_both[key] = key[0] | source_names(conversation=key[1])
+            own = self._by_id[candidate.source_id]
+            self._of_both[key] = own | source_names(conversation=candidate.session_id)
         return self._of_both[key]
 
 

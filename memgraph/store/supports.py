@@ -209,18 +209,12 @@ def names_by_source(
     snapshot: Snapshot, source_ids: Collection[str]
 ) -> dict[str, frozenset[NamedSource]]:
     """Return the names of sources by id."""
-    result: dict[str, frozenset[NamedSource]] = {}
-    # Many sources have the same names: the turns of one conversation, for instance.
-    known: dict[tuple[str | None, ...], frozenset[NamedSource]] = {}
-    for source_id, *row in _names_by_source().rows(snapshot, ids=source_ids):
-        names = tuple(row)
-        if names not in known:
-            path, conversation, run, content = names
-            known[names] = source_names(
-                path=path, conversation=conversation, run=run, content=content
-            )
-        result[source_id] = known[names]
-    return result
+    return {
+        source_id: source_names(path=path, conversation=conversation, run=run, content=content)
+        for source_id, path, conversation, run, content in _names_by_source().rows(
+            snapshot, ids=source_ids
+        )
+    }
 
 
 def paths(snapshot: Snapshot, memory_id: str) -> set[str | None]:
