@@ -13,10 +13,11 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from importlib.util import find_spec
+from importlib.util import cache_from_source, find_spec
 from pathlib import Path
 from typing import Any, Final
 
+import memgraph
 from benchmarks.latency_load import NAME
 from benchmarks.synthetic import Corpus
 from benchmarks.timing import Tell
@@ -94,11 +95,12 @@ def measure(root: Path, size: int, corpus: Corpus, rounds: int, tell: Tell) -> d
 def environment_of(root: Path) -> dict[str, str]:
     """Return the environment of a process on a root, with bytecode as an installed package has it.
 
-    The bytecode is written beside the root, whatever the folders of the packages allow.
+    Bytecode that the folders of the packages lack is written beside the root.
     """
     kept = {name: each for name, each in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    bytecode = root.with_name(root.name + "-bytecode")
-    return {**kept, "PYTHONPYCACHEPREFIX": str(bytecode), "MEMGRAPH_ROOT": str(root)}
+    if not Path(cache_from_source(memgraph.__file__)).exists():
+        kept["PYTHONPYCACHEPREFIX"] = str(root.with_name(root.name + "-bytecode"))
+    return {**kept, "MEMGRAPH_ROOT": str(root)}
 
 
 def _seconds(arguments: Sequence[str], environment: dict[str, str]) -> float:
