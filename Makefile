@@ -36,7 +36,10 @@ $(MODEL_VENV)/.made:
 check-model: $(STAMP) $(MODEL_VENV)/.made
 	$(BIN)/python -m benchmarks.check_model --python $(MODEL_VENV)/bin/python
 
-test: lint types layers migrations unit
+# Two at a time what uses one core each, then the tests, which use both.
+test: $(STAMP)
+	@$(MAKE) --no-print-directory --jobs 2 types migrations layers lint browser typescript
+	@$(MAKE) --no-print-directory unit
 
 # What a release needs besides: another environment, the site, the wheel.
 check: test adapters docs dist
@@ -50,10 +53,15 @@ $(RUNTIME): pyproject.toml benchmarks/pyproject.toml constraints.txt
 	@$(PIP) --editable '.[server,client]' --editable benchmarks
 	@touch $(RUNTIME)
 
-$(STAMP): $(RUNTIME)
+# All at once, since each call of pip builds and resolves anew; bytecode is written on all cores.
+$(STAMP): pyproject.toml benchmarks/pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "Installing what tests and checks need into .venv: some minutes the first time"
-	@$(PIP) --editable '.[dev]'
-	@touch $(STAMP)
+	@$(BIN)/python -m pip uninstall --quiet --quiet --yes memgraph
+	@$(PIP) --no-compile --editable '.[dev]' --editable benchmarks
+	@# Templates and code for other versions of Python stay as they are.
+	@$(BIN)/python -m compileall -qq -j 0 .venv/lib || true
+	@touch $(RUNTIME) $(STAMP)
 
 $(RELEASE): $(STAMP)
 	@$(PIP) --editable '.[release]'
