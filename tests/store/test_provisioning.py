@@ -80,6 +80,12 @@ def test_nothing_that_is_there_is_made_anew(
     assert _state(tmp_path) == before
 
 
+def test_what_a_killed_process_left_of_a_database_is_removed(tmp_path: Path) -> None:
+    (tmp_path / ".memory.db-abc.draft").write_bytes(b"half of a database")
+    create(tmp_path)
+    assert not list(tmp_path.glob("*.draft")) + list(tmp_path.glob(".*.draft"))
+
+
 def _state(folder: Path) -> dict[str, object]:
     """Every name with what it is, byte for byte."""
     result: dict[str, object] = {}

@@ -85,6 +85,8 @@ class SqliteStore:
 
         with self.locked():
             self.require_free()
+            for left in self.path.parent.glob(f".{self.path.name}-*.draft"):
+                left.unlink(missing_ok=True)  # by a process that was killed here
             copied(copy, self.path, force=False, stamp=stamp, check=None)
 
     def open(self, settings: StorageSettings) -> SqliteDatabase:
