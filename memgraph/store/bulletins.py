@@ -134,7 +134,7 @@ def _section(section: SectionQuery, view: View, shows: bool) -> sa.Select[Any]:
             all, to count them.
     """
     m = tables.memories.alias("m")
-    query = sa.select(*(_excerpt(m) if shows else [m.c.pk]))
+    query = sa.select(*(_excerpt(m, view) if shows else [m.c.pk]))
     query = query.where(view.status(m) == MemoryStatus.ACTIVE, section.where(m), view.where(m))
     if shows:
         query = query.where(m.c.confidence >= value("floor"))
@@ -211,7 +211,7 @@ def _excerpts(view: View) -> sa.Select[Any]:
     m, joined = memories_listed()
     lasts = m.c.valid_until > value("at")
     return (
-        sa.select(*_excerpt(m))
+        sa.select(*_excerpt(m, view))
         .select_from(joined)
         .where(view.status(m) == MemoryStatus.ACTIVE, view.where(m), view.unerased(m))
         .where(sa.func.coalesce(lasts, sa.true()))
@@ -255,7 +255,7 @@ def open_conflicts(snapshot: Snapshot, view: View) -> list[OpenConflict]:
     ]
 
 
-def _excerpt(m: Table) -> list[Column]:
+def _excerpt(m: Table, view: View) -> list[Column]:
     text = sa.case(
         (m.c.summary == "", sa.func.substr(m.c.content, 1, EXCERPT_CHARS)), else_=m.c.summary
     )
@@ -266,7 +266,7 @@ def _excerpt(m: Table) -> list[Column]:
         m.c.confidence,
         m.c.event_time,
         m.c.created_at,
-        m.c.valid_until,
+        view.valid_until(m),
         member(m.c.attributes, "decision_status"),
         _path(m),
         m.c.kind,

@@ -289,6 +289,7 @@ def answers(orc: Orchestrator, edge: str, as_of: int | None = None) -> dict[str,
         "edges": [(each.edges_in, each.edges_out, each.replaced_by) for each in traces],
         "open": [(each.probable_changes, each.open_contradictions) for each in traces],
         "graph": orc.graph.subgraph(ends, as_of=as_of).edges,
+        "bulletin": orc.bulletin(as_of=as_of).bulletin.text,
         "recall": {each.memory.memory_id: (each.marks, each.mark) for each in recalled.items},
     }
 
