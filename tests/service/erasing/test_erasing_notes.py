@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import given, settings, strategies as st
 from working import members_of, tool
 
 from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
+from memgraph.clock import FixedClock
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.operations.handle import Handle
 from memgraph.operations.life.models import LanguageModel
@@ -54,6 +56,26 @@ def test_the_reason_of_a_second_replacement_goes_with_it(
     orc.relate(second, EdgeType.UPDATES, old, reason=NOTE)
     assert NOTE in repr(orc.history.get(old))
     assert orc.erasure.erase(memory_id=second, reason=WHY, dry_run=False).complete
+    assert left(service, orc.paths.directory, CANARY) == []
+
+
+@pytest.mark.engines
+def test_the_reasons_of_what_an_edge_was_before_go_with_it(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock
+) -> None:
+    one, two = orc.remember("The gate opens at six"), orc.remember("Nobody enters by night")
+    edge = orc.relate(one, EdgeType.UPDATES, two, weight=0.8, reason=NOTE)
+    for decide in (orc.contradictions.dismiss, orc.contradictions.reopen) * 2:
+        clock.advance(days=1)
+        decide(edge, reason=NOTE)
+    clock.advance(days=1)
+    orc.contradictions.accept(edge, reason=NOTE)
+    exported = [json.loads(line) for line in orc.exchange.export_lines()]
+    states = [each for each in exported if each["record"] == "edge_state"]
+    assert [each["resolution"] is not None for each in states] == [False, True] * 2 + [False]
+    assert {each["reason"] for each in states} == {NOTE}
+    assert orc.erasure.erase(memory_id=two, reason=WHY, dry_run=False).complete
+    assert orc.verify().totals == {}
     assert left(service, orc.paths.directory, CANARY) == []
 
 
