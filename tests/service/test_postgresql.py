@@ -168,7 +168,8 @@ def test_an_erasure_that_searches_for_long_is_not_idle(
     served: MemoryService, orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def slowly(self: SearchTerms, texts: Sequence[str]) -> list[tuple[int, TermMatch]]:
-        time.sleep(0.1)
+        if any("gate number" in each for each in texts):
+            time.sleep(0.1)
         return among(self, texts)
 
     among = SearchTerms.among

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from typer.core import TyperGroup
 
+from memgraph import MemoryService
 from memgraph.surfaces.cli.app import command_names, load_command
 from memgraph.surfaces.cli.reference import command_paths, derived_commands, reference
 
@@ -87,9 +88,8 @@ def test_recall_loads_neither_migrations_nor_remote_models(tmp_path: Path) -> No
         "import sys; from memgraph.surfaces.cli import main; main(sys.argv[1:]);"
         "print([each for each in ('alembic', 'litellm', 'ingest') if each in sys.modules])"
     )
-    start = [sys.executable, "-c", program, "--root", str(tmp_path)]
-    subprocess.run([*start, "init", "orc-1"], capture_output=True, check=True)
-    done = subprocess.run(
-        [*start, "recall", "orc-1", "anything"], capture_output=True, text=True, check=True
-    )
+    with MemoryService(tmp_path, environ={}, background=False) as service:
+        service.create("orc-1")
+    command = [sys.executable, "-c", program, "--root", str(tmp_path), "recall", "orc-1", "gate"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["no memory matches", "[]"]
