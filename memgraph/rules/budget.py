@@ -13,13 +13,15 @@ from memgraph.model.enums import Scope
 Id = TypeVar("Id", int, str)
 
 _LATIN_PER_TOKEN = 7
+_CAPITALS_PER_TOKEN = 4
 _DIGITS_PER_TOKEN = 3
 _ALPHABET_PER_TOKEN = 2
 _ASTRAL_TOKENS = 3
 
 # Each match counts as one token; a long run of characters has several matches.
 _TOKEN = re.compile(
-    rf"[A-Za-z]{{1,{_LATIN_PER_TOKEN}}}|[0-9]{{1,{_DIGITS_PER_TOKEN}}}"
+    rf"[A-Z]?[a-z]{{1,{_LATIN_PER_TOKEN}}}|[A-Z]{{1,{_CAPITALS_PER_TOKEN}}}"
+    rf"|[0-9]{{1,{_DIGITS_PER_TOKEN}}}"
     # Latin with marks, Greek, Cyrillic, Armenian, Hebrew, Arabic
     rf"|[\u00c0-\u06ff]{{1,{_ALPHABET_PER_TOKEN}}}|\S"
 )
@@ -29,15 +31,15 @@ _ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
 def token_cost(text: str) -> int:
     """Estimate the number of tokens of a text without a tokenizer; 0 for white space alone.
 
-    Counts one token for every 7 ASCII letters of a word, 3 digits of a number or 2 letters of
-    another alphabet (each rounded up), 1 for every other character, 3 for one beyond U+FFFF
-    (emoji).
+    Counts one token for every 7 small ASCII letters, with a capital before them or not, 4 further
+    capitals, 3 digits or 2 letters of another alphabet in a row (each rounded up), 1 for every
+    other character, 3 for one beyond U+FFFF (emoji).
 
     Compared with cl100k_base over 2,080 chat turns and 556 Markdown paragraphs in English, the sum
     is 10 to 11 % too high; single texts are between 11 % too low and 33 % too high (5th and 95th
     percentile). Other languages are less accurate: blocks of short German notes full of compounds
     are up to 8 % too low by o200k_base, and up to 29 % too low by cl100k_base. Long compounds
-    alone, and letters and digits without a space (base64), take up to 2.6 times as many.
+    alone take up to 1.7 times, and base64 1.4 times as many.
     """
     cost = len(_TOKEN.findall(text))
     if not text.isascii():
