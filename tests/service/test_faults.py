@@ -21,13 +21,11 @@ from ingest.safe_files import FileContent
 @pytest.mark.parametrize(
     "run",
     [
-        faults.consolidation_killed,
         faults.copied_and_restored,
         faults.load_killed,
         faults.paths_swapped,
         attacks.logs_torn,
         attacks.cells_damaged,
-        attacks.corrected_at_once,
     ],
 )
 def test_nothing_is_lost_doubled_or_changed(

@@ -18,6 +18,7 @@ import pytest
 
 from memgraph import MemoryService, __version__
 
+NO_READER = {"MEMGRAPH_MEMORY__COMPARISON__READER": "none"}
 SESSIONS = 120
 PROGRAM = Path(sys.executable).with_name("memgraph")
 START = [str(PROGRAM)] if PROGRAM.exists() else [sys.executable, "-c"]
@@ -27,7 +28,7 @@ if not PROGRAM.exists():
 
 def environment(root: Path, **more: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMGRAPH_")}
-    return {**kept, "MEMGRAPH_ROOT": str(root), **more}
+    return {**kept, **NO_READER, "MEMGRAPH_ROOT": str(root), **more}
 
 
 def run(root: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -50,10 +51,9 @@ def unread(pipe: int) -> int:
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A root with orc-1 and one memory; the tests of this module only read it."""
     made = tmp_path_factory.mktemp("process") / "root"
-    assert run(made, "init", "orc-1").returncode == 0
-    assert (
-        run(made, "remember", "orc-1", "Grüße from 日本, the shop closes at 20:00.").returncode == 0
-    )
+    with MemoryService(made, environ={}, background=False) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        orc.remember("Grüße from 日本, the shop closes at 20:00.")
     return made
 
 
@@ -128,10 +128,9 @@ def wait(process: subprocess.Popen[str], done: Callable[[], bool]) -> None:
 
 
 def test_a_followed_drop_zone_is_worked_off_until_it_is_interrupted(tmp_path: Path) -> None:
-    place = tmp_path / "root"
-    assert run(place, "init", "orc-1").returncode == 0
-    zone = place / "orc-1" / "memory" / "ingest"
-    with begun(place, "ingest", "orc-1", "--watch", "--json") as process:
+    with MemoryService(tmp_path, environ={}, background=False) as service:
+        zone = service.orchestrator("orc-1", create=True).paths.ingest
+    with begun(tmp_path, "ingest", "orc-1", "--watch", "--json") as process:
         fresh = zone / ".notes.md"
         fresh.write_text("- [ ] Water the plants\n", encoding="utf-8")
         fresh.rename(zone / "notes.md")
@@ -196,11 +195,12 @@ def test_a_terminated_run_leaves_no_lease(tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)
     assert process.returncode == 130
-    again = run(root, "run", "orc-1", "consolidation", "--json")
-    assert again.returncode == 0, again.stderr
-    told = json.loads(run(root, "jobs", "orc-1", "--json").stdout)["data"]["runs"]
-    assert told[0]["state"] == "done"
-    assert told[1]["state"] in ("failed", "abandoned")
+    with MemoryService(root, environ={}, background=False) as service:
+        orc = service.orchestrator("orc-1")
+        again = orc.jobs.run("consolidation", session_id=f"s-{SESSIONS - 1}")
+        before = orc.jobs.list(limit=2)[1]
+    assert again.state == "done"
+    assert before.state in ("failed", "abandoned")
 
 
 def _at_work(root: Path) -> bool:
