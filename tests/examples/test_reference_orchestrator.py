@@ -53,7 +53,7 @@ def start(*arguments: str, **environ: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "examples.orchestrator", *PATIENT, *arguments],
         cwd=PROJECT,
-        env={**os.environ, **environ},
+        env={**os.environ, "MEMGRAPH_MEMORY__COMPARISON__READER": "none", **environ},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -213,26 +213,11 @@ def test_a_model_that_fails_is_told_without_the_key(
     server.behave(server.fails(401))
     model = ("--model", "openai/m", "--api-base", server.url)
     # A process of its own: litellm keeps clients and settings of earlier tests.
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "examples.orchestrator",
-            *PATIENT,
-            "--json",
-            "--root",
-            str(tmp_path / "root"),
-            "--story",
-            str(story),
-            *model,
-        ],
-        env={**os.environ, "OPENAI_API_KEY": KEY},
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-    )
-    shown = events(done.stdout)
-    assert done.returncode == 1
+    arguments = ("--json", "--root", str(tmp_path / "root"), "--story", str(story))
+    process = start(*arguments, *model, OPENAI_API_KEY=KEY)
+    out, _ = process.communicate()
+    shown = events(out)
+    assert process.returncode == 1
     assert [each["text"] for each in shown if each["event"] == "model_failed"] == [
         "openai/m failed: AuthenticationError"
     ] * 3

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ HOW = "run `make typescript-types` and commit examples/typescript/src"
 TOO_LONG_S = 120
 
 
+@cache
 def document() -> dict[str, Any]:
     """Return the document as a process of its own makes it, as ``make typescript-types`` does."""
     made = "import json; from generate import document; print(json.dumps(document()))"
