@@ -25,7 +25,7 @@ costed = st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 50)), unique_
         ("snake_case", 3),
         ("CamelCase", 2),
         ("HTTPS", 2),
-        ("QWxhZGRpbg", 6),
+        ("QWxhZGRpbg", 4),
     ],
 )
 def test_the_formula(text: str, cost: int) -> None:
