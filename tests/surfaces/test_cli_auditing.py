@@ -81,6 +81,16 @@ def test_a_mark_is_listed_with_both_lines_and_decided_by_its_short_id(cli: Comma
     assert cli.json("get", "orc-1", older)["status"] == "superseded"
     assert f"replaces this ({WHY[-1]})" in cli("trace", "orc-1", older).out
     assert cli("contradictions", "orc-1").out == "nothing to decide\n"
+    listing = ("contradictions", "orc-1", "--resolved")
+    for command in (("case", "orc-1", edge), listing):
+        decided = cli(*command).out
+        assert decided.startswith(f"{mark}  [2] replaces [1], resolved on 20")
+        assert f"decision: {second} prevails: {WHY[-1]}" in decided
+    cli("retract", "orc-1", newer, *WHY)
+    cli("restore-memory", "orc-1", older, *WHY)
+    undone = cli(*listing).out
+    assert "undone since" in undone
+    assert "prevails" not in undone
 
 
 def test_a_mark_is_named_by_a_side_that_has_no_other(cli: CommandLine) -> None:

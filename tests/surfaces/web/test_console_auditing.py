@@ -126,6 +126,14 @@ def test_many_changes_are_accepted_together(browser: Browser, orc: Orchestrator)
     assert answer.headers["location"] == address
     assert "2 updated." in browser.page(address)
     assert {orc.get(each).status.value for each in olds} == {"superseded"}
+    case = f"{HOME}contradictions/{marks[0]}"
+    assert "Resolved: the newer replaces the other" in browser.page(case)
+    decided = f"{HOME}contradictions?state=dismissed"
+    assert '<span class="against"> replaces </span>' in browser.page(decided)
+    orc.retract(orc.contradictions.get(marks[0]).edge.from_id, reason="a slip")
+    orc.restore(olds[0], reason="it is blue")
+    assert "Undone since" in browser.page(case)
+    assert browser.page(decided).count('<span class="badge">undone</span>') == 1
 
 
 def test_many_are_decided_for_one_reason_and_what_fails_is_told(
