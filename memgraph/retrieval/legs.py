@@ -17,7 +17,7 @@ from memgraph.retrieval import context
 from memgraph.retrieval.request import ParsedQuery, QueryTerms, choose_terms
 from memgraph.rules.marks import MarkGraph
 from memgraph.rules.ranking import FusedCandidate, reciprocal_rank_fusion
-from memgraph.store import entity_records, graph, recall
+from memgraph.store import entities, graph, recall
 from memgraph.store.engine import Deadline, DeadlinePassed
 from memgraph.store.recall import CandidateReader, RecallCandidate, RecallFilter
 from memgraph.store.snapshot import Snapshot
@@ -79,6 +79,7 @@ class LegResults:
         relevance: 0..1 by key; empty until ``judge`` is called.
         pool, terms: the input of the context leg; None if it did not run.
         matches: the memories that contain words of the question; None if the lookup timed out.
+        entity_pks: the entities that the question names.
     """
 
     deadline: Deadline = field(default=lambda _: nullcontext())
@@ -95,6 +96,7 @@ class LegResults:
     pool: context.CandidatePool | None = None
     terms: QueryTerms | None = None
     matches: TextMatches | None = None
+    entity_pks: Sequence[int] = ()
 
     def judge(self) -> Mapping[int, float]:
         """Return the relevance of each candidate, 0..1 by key; empty without a context leg."""
@@ -229,7 +231,17 @@ class SnapshotSearch:
             vector, index = query_vector, self.vectors
             self._leg(legs, "vector", lambda n, by: recall.by_vector(vector, by, n, index))
         if name_keys and self._weighs("entity"):
-            self._leg(legs, "entity", lambda limit, by: self._entity(name_keys, limit, by))
+            with self.timed("entity"), self._bounded("entity", legs):
+                view = self._standing.narrowing.view
+                legs.entity_pks = entities.known_by(self.snapshot, name_keys, view)
+        if pks := legs.entity_pks:
+            self._leg(
+                legs,
+                "entity",
+                lambda limit, by: recall.by_entities(
+                    self.snapshot, pks, MAX_MENTIONS, by.narrowing, limit
+                ),
+            )
         best = list(dict.fromkeys(pk for leg in legs.ranked.values() for pk in leg[:NEIGHBOURED]))
         if legs.replaced:
             with self.timed("succession"), self._bounded("succession", legs):
@@ -352,17 +364,6 @@ class SnapshotSearch:
             legs.degrade(
                 f"{leg}.deadline", f"the {leg} leg took longer than {limit} ms and was stopped"
             )
-
-    def _entity(
-        self, keys: Collection[str], limit: int, reader: CandidateReader
-    ) -> list[RecallCandidate]:
-        narrowing = reader.narrowing
-        found = recall.by_entities(self.snapshot, keys, MAX_MENTIONS, narrowing, limit)
-        if found:
-            return found
-        # A question may name people by their first or last name alone.
-        people = {person.name_key for person in entity_records.called(self.snapshot, keys)}
-        return recall.by_entities(self.snapshot, people, MAX_MENTIONS, narrowing, limit)
 
     def _succession(self, legs: LegResults) -> None:
         """Add the active successors of superseded candidates, in the same order."""

@@ -105,7 +105,7 @@ class Selection:
         degraded: the parts of recall that were not available.
         account: how it was computed, for the receipt.
         marks: the edges that were read of the items and other candidates.
-        name_keys: the canonical names in the query.
+        entity_pks: the entities that the query names.
     """
 
     snapshot: Snapshot
@@ -117,7 +117,7 @@ class Selection:
     degraded: tuple[Degraded, ...] = ()
     account: RecallTrace = field(default_factory=RecallTrace)
     marks: MarkGraph = field(default_factory=MarkGraph)
-    name_keys: Collection[str] = ()
+    entity_pks: Sequence[int] = ()
 
 
 def bundled(chosen: Selection, query: str, receipt_id: str) -> Bundle:
@@ -240,7 +240,7 @@ class Recall:
             (*degraded, *legs.degraded),
             trace,
             states.pairs,
-            self.prepared.name_keys,
+            legs.entity_pks,
         )
 
     def _relevant(

@@ -26,6 +26,7 @@ from memgraph.store.statements import (
     prepared,
     value,
 )
+from memgraph.store.visibility import View
 
 _insert = InsertRows(
     "entities",
@@ -239,6 +240,60 @@ def meant_by(snapshot: Snapshot, keys: Collection[str]) -> dict[str, int]:
         meant.setdefault(key, {pk})
     single = by_one_name(snapshot, [key for key in keys if key not in meant])
     return {key: next(iter(pks)) for key, pks in meant.items() if len(pks) == 1} | single
+
+
+@prepared
+def _known_by(view: View) -> sa.Select[Any]:
+    """Return the entities of names that a memory of the view says: (key, whole name, entity)."""
+    f, w, a = listed("keys", "f"), listed("words", "w"), tables.aliases.alias("a")
+    e, n, r = tables.entities.alias("e"), tables.links.alias("n"), tables.memories.alias("r")
+    m, is_merged, meant = _is_meant(e)
+    is_first = is_full_name(e, w.c.value) & (e.c.type == EntityType.PERSON)
+    ways = (
+        (f, True, ordered(f, (e, e.c.name_key == f.c.value))),
+        (f, True, ordered(f, (a, a.c.alias_key == f.c.value), (e, e.c.pk == a.c.entity_pk))),
+        (w, False, ordered(w, (e, is_first))),
+        (w, False, ordered(w, (e, e.c.last_name == w.c.value))),
+    )
+    named = sa.union(
+        *(
+            sa.select(
+                keys.c.value.label("key"),
+                sa.literal(is_whole).label("is_whole"),
+                meant.label("pk"),
+                e.c.name_key.label("name"),
+            ).select_from(way.outerjoin(m, is_merged))
+            for keys, is_whole, way in ways
+        )
+    ).subquery("k")
+
+    def is_linked_by(key: Column) -> Column:
+        line = sa.literal("\n")
+        return sa.func.instr(line + n.c.names + line, line + key + line) > 0
+
+    said = is_linked_by(named.c.key) | (~named.c.is_whole & is_linked_by(named.c.name))
+    known = sa.exists().select_from(ordered(n, (r, r.c.pk == n.c.memory_pk)))
+    known = known.where(n.c.entity_pk == named.c.pk, said, view.where(r)).correlate(named)
+    query = sa.select(named.c.key, named.c.is_whole, named.c.pk).distinct()
+    return query.where(known).order_by(named.c.key, named.c.pk)
+
+
+def known_by(snapshot: Snapshot, keys: Collection[str], view: View) -> list[int]:
+    """Return the entities that a reader knows by one of these names or aliases.
+
+    A word that names no entity means the persons whose first or last name it is. A name within a
+    longer one that is known, too, is left out.
+    """
+    words = sorted(key for key in keys if " " not in key)
+    rows = _known_by(view.shape).rows(snapshot, view.params, keys=sorted(keys), words=words)
+    whole = {key for key, is_whole, _ in rows if is_whole}
+    known = {key for key, _, _ in rows}
+    parts = {one for one in known for other in known - {one} if f" {one} " in f" {other} "}
+    return list(
+        dict.fromkeys(
+            pk for key, is_whole, pk in rows if key not in parts and (is_whole or key not in whole)
+        )
+    )
 
 
 def less_surely_typed(snapshot: Snapshot, memory_pk: int, name: EntityName) -> list[EntityRow]:

@@ -112,7 +112,12 @@ def by_id(snapshot: Snapshot, entity_id: str) -> EntityRecord | None:
 
 def by_pk(snapshot: Snapshot, pk: int) -> EntityRecord:
     """Return the entity with this key."""
-    return next(_rows(_by_pks().rows(snapshot, pks=[pk])))
+    return by_pks(snapshot, [pk])[0]
+
+
+def by_pks(snapshot: Snapshot, pks: Collection[int]) -> list[EntityRecord]:
+    """Return the entities with these keys, the most mentioned first."""
+    return list(_rows(_by_pks().rows(snapshot, pks=sorted(pks)))) if pks else []
 
 
 @prepared
@@ -177,8 +182,7 @@ def aliases(snapshot: Snapshot, pks: Collection[int]) -> list[tuple[int, str, st
 
 def called(snapshot: Snapshot, keys: Collection[str]) -> list[EntityRecord]:
     """Return people whose full name begins or ends with one of these, most mentioned first."""
-    pks = set().union(*people_of(snapshot, keys).values())
-    return list(_rows(_by_pks().rows(snapshot, pks=sorted(pks)))) if pks else []
+    return by_pks(snapshot, set().union(*people_of(snapshot, keys).values()))
 
 
 @prepared

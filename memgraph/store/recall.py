@@ -308,7 +308,7 @@ def _first_passing(
 
 def by_entities(
     snapshot: Snapshot,
-    keys: Collection[str],
+    pks: Collection[int],
     most_mentions: int,
     narrowing: RecallFilter,
     limit: int,
@@ -316,27 +316,26 @@ def by_entities(
     """Return the memories that name some entities, by the sum of the entities' weights, newest
     first among equals.
 
-    The weight of an entity is 1 / log2(2 + its mentions). A merged entity is resolved to the entity
-    it was merged into.
+    The weight of an entity is 1 / log2(2 + its mentions).
 
     Args:
-        keys: the keys of canonical names or aliases.
+        pks: the keys of the entities.
         most_mentions: ignore entities with more mentions, because they discriminate little.
     """
-    values = {"keys": sorted(keys), "most_mentions": most_mentions}
+    values = {"pks": sorted(pks), "most_mentions": most_mentions}
     return _fetch_candidates(snapshot, _by_entities(narrowing.shape, limit), narrowing, values)
 
 
 @prepared
 def _by_entities(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
-    f, a = listed("keys", "f"), tables.aliases.alias("a")
-    e, r = tables.entities.alias("e"), tables.entities.alias("r")
-    resolved = (r, r.c.entity_id == sa.func.coalesce(e.c.merged_into, e.c.entity_id))
-    by_name = ordered(f, (e, e.c.name_key == f.c.value), resolved)
-    by_alias = ordered(f, (a, a.c.alias_key == f.c.value), (e, e.c.pk == a.c.entity_pk), resolved)
-    queries = (sa.select(r.c.pk, r.c.mention_count).select_from(way) for way in (by_name, by_alias))
-    both = sa.union(*queries)
-    mentioned = both.order_by(both.selected_columns.pk).cte("named").prefix_with("MATERIALIZED")
+    f, e = listed("pks", "f", numbers=True), tables.entities.alias("e")
+    mentioned = (
+        sa.select(e.c.pk, e.c.mention_count)
+        .select_from(ordered(f, (e, e.c.pk == f.c.value)))
+        .order_by(e.c.pk)
+        .cte("named")
+        .prefix_with("MATERIALIZED")
+    )
     # Rank the keys first: thousands of memories may name an entity, but few rows are returned.
     link = tables.links.alias("l")
     weight = sa.func.sum(sa.literal(1.0) / sa.func.log2(2 + mentioned.c.mention_count))

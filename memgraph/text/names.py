@@ -273,6 +273,10 @@ def as_a_word(name: str) -> str:
 
 
 _SHORTEST: Final = 3
+_PIECES: Final = re.compile(r"\S+")
+_MOST_WORDS: Final = 4
+_PIECES_READ: Final = 128
+"""A longer question is searched only so far for names that it writes like other words."""
 # New names rebuild only the small automaton, which is merged into the large one occasionally.
 _SMALL_SIZE: Final = 256
 # Next to one of these characters, a word is part of an address, a path or a longer word.
@@ -354,11 +358,29 @@ class KnownNames:
             return True
         if not first.isupper():
             return self._lower[key]
-        if " " in key:
-            return True
-        if _is_part_of_another(text, start, end):
-            return False
-        return text[start:end] not in gazetteer().ambiguous or not _opens(text, start)
+        return " " in key or _is_name_alone(text, start, end)
+
+
+def possible_names(text: str) -> set[str]:
+    """Return the keys of the names of up to ``_MOST_WORDS`` words that may stand in a text.
+
+    A name of one word must be written as ``KnownNames`` finds it.
+    """
+    given, keys, words = gazetteer().lower_given, set[str](), []
+    for piece in islice(_PIECES.finditer(text), _PIECES_READ):
+        word = piece[0].strip(_EDGE)
+        start = piece.end() - len(piece[0].lstrip(_EDGE))
+        if (word[:1].isupper() and _is_name_alone(text, start, start + len(word))) or (
+            word[:1] and word[0].lower() == word[0].upper()
+        ):
+            keys.add(canonical(word))
+        words.append(unicodedata.normalize("NFKC", piece[0]).casefold().replace("’", "'"))
+    for length in range(1, _MOST_WORDS + 1):
+        runs = zip(*(words[at:] for at in range(length)), strict=False)
+        found = {" ".join(run).strip(_EDGE) for run in runs}
+        found = {canonical(key) if key.endswith(_POSSESSIVES) else key for key in found}
+        keys |= found if length > 1 else found & given
+    return {key for key in keys if len(key) >= _SHORTEST or is_unspaced(key[:1])}
 
 
 class _Automaton:
@@ -407,6 +429,16 @@ def _is_part_of_another(text: str, start: int, end: int) -> bool:
     opens = _opens(text, start - 1 - len(before))
     capital = before[:1].isupper() and before.isalpha() and len(before) > 1
     return capital and not opens and before.lower() not in STOP_WORDS
+
+
+def _is_name_alone(text: str, start: int, end: int) -> bool:
+    """Return True if a capitalised word is no part of a longer name and does not open a sentence.
+
+    At the start of a sentence only a word that is always a name counts.
+    """
+    if _is_part_of_another(text, start, end):
+        return False
+    return text[start:end] not in gazetteer().ambiguous or not _opens(text, start)
 
 
 def _first_word(text: str) -> str:

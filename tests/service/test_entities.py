@@ -692,3 +692,41 @@ def test_recall_finds_an_entity_by_its_merged_name(talk: Orchestrator) -> None:
 
 def test_without_models_nothing_accurate_is_there(orc: Orchestrator) -> None:
     assert orc.accurate_ner_available is False
+
+
+@pytest.mark.engines
+def test_a_question_names_whoever_is_known(orc: Orchestrator) -> None:
+    orc.save_episode("I paid the lease.", session_id="s", source_role="Fenwick")
+    orc.save_episode("My oboe is new.", session_id="s", source_role="Chioma Okafor")
+    orc.remember("They will plant an oak.", attributes={"entity_names": ["kestrel board", "Will"]})
+    found = {
+        query: {each.memory.content for each in orc.recall(query).items if "entity" in each.legs}
+        for query in (
+            *("What did Fenwick do?", "Where is Okafor?", "What does the Kestrel Board want?"),
+            *("Will fenwick come?", "Will it rain?", "Is Fenwick Street far?"),
+        )
+    }
+    assert list(found.values()) == [
+        *({"I paid the lease."}, {"My oboe is new."}, {"They will plant an oak."}),
+        *(set(), set(), set()),
+    ]
+
+
+@pytest.mark.engines
+def test_a_question_with_a_name_from_hidden_memories_finds_nothing_by_it(
+    service: MemoryService,
+) -> None:
+    knowing = service.orchestrator("orc-1", create=True, viewer=SEES_ALL)
+    knowing.remember("Mr. Quentin Zanzipool sold a boat.", sensitivity="Restricted")
+    knowing.remember("Mrs. Melanie Stone likes tea.")
+    knowing.entities.merge("Quentin Zanzipool", "Melanie Stone", reason="one person")
+    narrow = service.orchestrator("orc-1")
+
+    def by_entity(orc: Orchestrator, query: str) -> int:
+        return sum("entity" in each.legs for each in orc.recall(query).items)
+
+    assert by_entity(knowing, "What does Quentin Zanzipool like?") == 2
+    for name in ("Quentin Zanzipool", "Mr. Zanzipool", "Zanzipool", "Quentin"):
+        assert by_entity(narrow, f"What does {name} like?") == 0
+    assert by_entity(narrow, "What does Melanie Stone like?") == 1
+    assert by_entity(narrow, "What does Melanie like?") == 1

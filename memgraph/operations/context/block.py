@@ -421,8 +421,8 @@ def _profile(answered: Selection, request: RecallRequest, plan: BlockPlan) -> Bl
         return None
     if request.kinds and MemoryKind.FACT not in request.kinds:
         return None
-    snapshot, keys = answered.snapshot, answered.name_keys
-    named = entity_records.by_keys(snapshot, keys) or entity_records.called(snapshot, keys)
+    snapshot = answered.snapshot
+    named = entity_records.by_pks(snapshot, answered.entity_pks)
     view = answered.narrowing.view
     for pk, summary in entity_records.summaries_shown(
         snapshot, [entity.pk for entity in named], view

@@ -130,7 +130,10 @@ class NameFinders:
 
         Nicknames match in upper or lower case.
         """
-        return self.nicknames.widened({name.key for name in self.find(text)}, text)
+        from memgraph.text.names import possible_names
+
+        keys = {name.key for name in self.find(text)} | possible_names(text)
+        return self.nicknames.widened(keys, text)
 
     @cached_property
     def nicknames(self) -> Nicknames:

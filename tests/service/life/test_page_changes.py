@@ -316,6 +316,10 @@ def test_my_boss_is_a_name_once_it_was_said_who_that_is(
     boss = orc.entities.get("my boss")
     assert boss.canonical_name == "Dana Whitfield"
     assert {each.memory_id for each in boss.memories} == {turn, facts(orc)[text], lunch}
+    stamps = orc.remember("Dana Whitfield collects stamps.")
+    asked = orc.recall("What does my boss collect?").items
+    assert "entity" in {each.memory.memory_id: each.legs for each in asked}[stamps]
+    orc.retract(stamps, reason="sold")
     left = orc.entities.remove_alias("Dana Whitfield", "my boss", reason="she left")
     assert left.mention_count == 2
     assert lunch not in {each.memory_id for each in orc.entities.get("Dana Whitfield").memories}
