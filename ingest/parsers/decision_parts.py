@@ -246,9 +246,12 @@ def relations(
     """
     for sentence in [text] if numbers else split_sentences(text):
         references = _references(sentence, links, path)
+        clause = scanned = 0
         for match in _PHRASE.finditer(sentence):
-            subject = _CLAUSE.split(sentence[: match.start()])[-1]
-            own = _SELF.fullmatch(subject) is not None
+            for boundary in _CLAUSE.finditer(sentence, scanned, match.start()):
+                clause = boundary.end()
+            scanned = match.start()
+            own = _SELF.fullmatch(sentence, clause, scanned) is not None
             incoming = match["by"] != "s"
             third = any(start < match.start() for start, _, _, _ in references)
             if not own and (third or not (incoming and match["passive"])):
@@ -259,9 +262,8 @@ def relations(
             elif match["before"] or match["after"] or not own:
                 effect = "supersedes_partly"
             end = match.end()
-            rest = sentence[end:]
             following = [each for each in references if each[0] >= end]
-            if numbers and not following and (bare := _BARE_NUMBER.match(rest)):
+            if numbers and not following and (bare := _BARE_NUMBER.match(sentence[end:])):
                 at = end + bare.start(1)
                 following = [(at, at, number_keys(int(bare[1]), path), bare[1])]
             for start, last, targets, label in following:
