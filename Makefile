@@ -15,7 +15,7 @@ TYPESCRIPT := examples/typescript
 MODEL_VENV := build/model-venv
 
 .PHONY: demo orchestrator check-model test check lint types types-adapters layers migrations browser \
-    typescript typescript-types unit adapters docs dist format clean
+    references typescript unit adapters docs dist format clean
 
 demo: $(RUNTIME)
 	@echo "Running the demo: under a minute"
@@ -114,8 +114,9 @@ typescript:
 	        || echo "SKIPPED: the tests of the TypeScript client. Its packages were not installed." >&2; \
 	fi
 
-# After a change of the HTTP API.
-typescript-types: $(STAMP) typescript
+# What is generated, after a change of operations, commands, tools, settings or documents.
+references: $(STAMP) typescript
+	$(BIN)/python docs/references.py
 	$(BIN)/python $(TYPESCRIPT)/generate.py
 
 # The docs are checked by tests: snippets run, references are compared with the code.

@@ -20,13 +20,13 @@ from memgraph.service.access.keys import KeyStore
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "examples" / "typescript"
-HOW = "run `make typescript-types` and commit examples/typescript/src"
+HOW = "run `make references` and commit examples/typescript/src"
 TOO_LONG_S = 120
 
 
 @cache
 def document() -> dict[str, Any]:
-    """Return the document as a process of its own makes it, as ``make typescript-types`` does."""
+    """Return the document as a process of its own makes it, as ``make references`` does."""
     made = "import json; from generate import document; print(json.dumps(document()))"
     done = subprocess.run(
         [sys.executable, "-c", made], cwd=FOLDER, capture_output=True, text=True, check=True

@@ -50,9 +50,7 @@ def test_no_option_of_a_command_is_a_common_one() -> None:
 
 
 def test_the_docs_hold_the_reference_as_it_is_generated() -> None:
-    assert DOCS.endswith("# Reference\n\n" + reference()), (
-        "python -m memgraph.surfaces.cli.reference prints what docs/cli.md has to end with"
-    )
+    assert DOCS.endswith("# Reference\n\n" + reference()), "make references writes docs/cli.md"
 
 
 def test_the_docs_have_a_heading_and_the_data_of_every_command_and_of_no_other() -> None:

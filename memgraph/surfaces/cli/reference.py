@@ -1,11 +1,7 @@
-"""Generate the reference of all commands: ``python -m memgraph.surfaces.cli.reference``.
-
-The output is part of docs/cli.md; a test compares the two.
-"""
+"""Generate the reference of all commands, a part of docs/cli.md: ``make references``."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -84,7 +80,3 @@ def _sections(command: Command, name: str, parent: Context, level: int) -> Itera
 def _block(text: str) -> str:
     lines = "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
     return f"```text\n{lines}\n```\n"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(reference())

@@ -1,12 +1,8 @@
-"""Generate the reference of the HTTP API: ``python -m memgraph.surfaces.http.reference``.
-
-The output is part of docs/http.md; a test compares the two.
-"""
+"""Generate the reference of the HTTP API, a part of docs/http.md: ``make references``."""
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -132,7 +128,3 @@ def _bounds(schema: Mapping[str, Any]) -> str:
     if high is None:
         return "" if low is None else f", from {low:,g}"
     return f", {low or 0:,.16g} to {high:,.16g}"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(reference())

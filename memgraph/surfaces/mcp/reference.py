@@ -1,12 +1,8 @@
-"""Generate the reference of the MCP server: ``python -m memgraph.surfaces.mcp.reference``.
-
-The output is part of docs/mcp.md; a test compares the two.
-"""
+"""Generate the reference of the MCP server, a part of docs/mcp.md: ``make references``."""
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -70,7 +66,3 @@ def _range(field: Mapping[str, Any]) -> str:
         return f" {minimum:g} to {maximum:g}"
     longest = field.get("maxLength")
     return "" if longest is None else f", {longest:,} characters at most"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(reference())

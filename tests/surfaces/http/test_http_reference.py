@@ -25,9 +25,7 @@ def operations() -> list[tuple[str, str, dict[str, Any]]]:
 
 
 def test_the_docs_hold_the_reference_as_it_is_generated() -> None:
-    assert DOCS.endswith(REFERENCE + reference()), (
-        "python -m memgraph.surfaces.http.reference prints what docs/http.md has to end with"
-    )
+    assert DOCS.endswith(REFERENCE + reference()), "make references writes docs/http.md"
 
 
 def test_every_route_is_in_the_document() -> None:

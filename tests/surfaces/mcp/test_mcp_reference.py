@@ -17,7 +17,7 @@ DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "mcp.md"
 def test_the_document_holds_the_reference() -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
     told = text[text.index("## Tools") :]
-    assert told == reference(), "write it anew: python -m memgraph.surfaces.mcp.reference"
+    assert told == reference(), "make references writes docs/mcp.md"
 
 
 def test_without_its_packages_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
