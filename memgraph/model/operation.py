@@ -139,7 +139,7 @@ EdgeId = Annotated[
     str,
     Field(
         max_length=MAX_NAME_CHARS,
-        examples=["edg_01JZ8Q5N7W3V0C2X9R4T6Y8B3F"],
+        examples=["edge_01JZ8Q5N7W3V0C2X9R4T6Y8B3F"],
         description="The id of a contradiction or a mark, its last six characters, or the id of a"
         " memory that has only this open one.",
     ),

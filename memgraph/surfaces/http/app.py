@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
+from starlette.routing import BaseRoute
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from memgraph import __version__
@@ -31,7 +32,7 @@ from memgraph.surfaces.http.problems import (
 )
 from memgraph.surfaces.http.routes import files, orchestrators
 
-# Routes are tried in this order, so the most frequent ones come first.
+# The most frequent routes come first, since they are tried in order; see ``create_app``.
 ROUTERS = (
     router_of(Orchestrator),
     orchestrators.router,
@@ -96,12 +97,19 @@ def create_app(gate: Gate, *, pages: Pages | None = None) -> FastAPI:
         )
     for router in ROUTERS:
         # Add the routes directly: ``include_router`` would match every request twice.
-        app.router.routes.extend(router.routes)
+        # Of two paths that fit a request, the one with a literal segment is tried first.
+        app.router.routes.extend(sorted(router.routes, key=_templated))
     if pages is not None:
         home = f"{pages.place}/"
         app.add_route("/", lambda _request: RedirectResponse(home), include_in_schema=False)
     app.state.known = QueryNames(openapi)
     return app
+
+
+def _templated(route: BaseRoute) -> list[bool]:
+    """Return for each segment of a route's path whether it is a parameter."""
+    path: str = getattr(route, "path", "")
+    return [segment.startswith("{") for segment in path.split("/")]
 
 
 @cache

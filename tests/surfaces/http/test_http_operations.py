@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from serving_worlds import serving
 
 from memgraph.client import Client
 from memgraph.model.access import Permission
@@ -16,9 +18,12 @@ from memgraph.model.operation import (
     operations_of,
 )
 from memgraph.operations.handle import Handle
+from memgraph.operations.memories import Memories
 from memgraph.operations.orchestrator import Orchestrator
+from memgraph.surfaces.http import app
 from memgraph.surfaces.http.app import openapi
 from memgraph.surfaces.http.document import PERMISSION
+from memgraph.surfaces.http.operations import router_of
 
 BASE = "/v1/orchestrators/orc-1"
 
@@ -51,3 +56,25 @@ def test_a_body_of_defaults_may_be_left_out(client: httpx.Client) -> None:
     assert (ran.status_code, ran.json()["job"]) == (200, "decay")
     assert client.post(f"{BASE}/context").status_code == 200
     assert client.post(f"{BASE}/recall").status_code == 422
+
+
+class Numbers(Handle, group="memories"):
+    """A literal path that is declared after a templated one that fits it."""
+
+    @operation(Permission.READ, "GET /memories/number", id="number_of_memories")
+    def number(self) -> int:
+        """Return 7."""
+        return 7
+
+
+def test_a_literal_path_is_reached_beside_a_templated_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Memories, "number", Numbers.number, raising=False)
+    monkeypatch.setattr(app, "ROUTERS", (router_of(Orchestrator),))
+    with serving(tmp_path / "root") as served:
+        memory_id = served.orchestrator().remember("Seven swans swim.")
+        with served.client(served.key()) as client:
+            assert client.get(f"{BASE}/memories/number").json() == 7
+            found = client.get(f"{BASE}/memories/{memory_id}").json()
+    assert found["memory_id"] == memory_id
