@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 
 from benchmarks import locomo, retrieval
 from memgraph import Orchestrator
-from memgraph.retrieval import context
+from memgraph.retrieval import relevance
 from memgraph.service.memory_service import MemoryService
 
 MAX_STEPS, L2, ENOUGH = 30, 0.0005, 1e-7
 L2_OF_CHATS = 0.02
-NAMES = tuple(context.TALK_WEIGHTS)
+NAMES = tuple(relevance.TALK_WEIGHTS)
 GROUPS = {
     "everything": (),
     "words": ("near_share", "session_share", "near_terms", "before_terms"),
@@ -84,14 +84,14 @@ def _examples(
 ) -> list[Example]:
     """Return what the context leg saw of each question."""
     seen: list[tuple[list[str], dict[str, Floats]]] = []
-    original = context.features
+    original = relevance.features
 
-    def kept(pool: context.CandidatePool, *rest: Any) -> dict[str, Floats]:
+    def kept(pool: relevance.CandidatePool, *rest: Any) -> dict[str, Floats]:
         found = original(pool, *rest)
         seen.append(([names[each.memory_id] for each in pool.candidates], found))
         return found
 
-    context.features = kept  # type: ignore[assignment]
+    relevance.features = kept  # type: ignore[assignment]
     try:
         made = []
         for text, evidence in asked:
@@ -102,7 +102,7 @@ def _examples(
             table = np.stack([found.get(name, zeros) for name in NAMES])
             made.append(Example(table, tuple(turn_ids), evidence))
     finally:
-        context.features = original
+        relevance.features = original
     return made
 
 

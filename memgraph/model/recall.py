@@ -64,8 +64,8 @@ class RecallRequest(Value):
             read): the event (or else creation) is before it, the end of validity after it.
             Memories replaced since are included; those that lost a contradiction or were retracted
             are not.
-        min_relevance: the minimum relevance, 0..1; see ``memgraph.retrieval.context.relevance``.
-            None: no minimum.
+        min_relevance: the minimum relevance, 0..1; see ``relevance_of`` in
+            ``memgraph.retrieval.relevance``. None: no minimum.
         include_superseded: also return replaced memories, next to those that replaced them.
         token_budget: the maximum tokens of all texts together; None: no limit.
         for_conversation_id, for_workflow_run_id, for_step_id: the recipient of the answer, stored

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING
 from memgraph.config.schema import RetrievalSettings
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.recall import Degraded
-from memgraph.retrieval import context
+from memgraph.retrieval.relevance import (
+    DISTANCE,
+    CandidatePool,
+    in_order,
+    rank,
+    relevance_of,
+)
 from memgraph.retrieval.request import ParsedQuery, QueryTerms, choose_terms
 from memgraph.rules.marks import MarkGraph
 from memgraph.rules.ranking import FusedCandidate, reciprocal_rank_fusion
@@ -74,7 +80,7 @@ class LegResults:
         replaced: the superseded memories among the results; they lead to their successors.
         successors: for each key in ``replaced``, the keys of its active successors.
         marks: the edges that were read of the candidates; the recall adds more.
-        links: (key, other key, weight), see ``context.CandidatePool``.
+        links: (key, other key, weight), see ``CandidatePool``.
         match: the search words as an FTS5 expression; empty if there are none.
         relevance: 0..1 by key; empty until ``judge`` is called.
         pool, terms: the input of the context leg; None if it did not run.
@@ -93,7 +99,7 @@ class LegResults:
     links: list[tuple[int, int, float]] = field(default_factory=list)
     match: str = ""
     relevance: dict[int, float] = field(default_factory=dict)
-    pool: context.CandidatePool | None = None
+    pool: CandidatePool | None = None
     terms: QueryTerms | None = None
     matches: TextMatches | None = None
     entity_pks: Sequence[int] = ()
@@ -101,7 +107,7 @@ class LegResults:
     def judge(self) -> Mapping[int, float]:
         """Return the relevance of each candidate, 0..1 by key; empty without a context leg."""
         if not self.relevance and self.pool is not None and self.terms is not None:
-            judged: list[float] = context.relevance(self.pool, self.terms).tolist()
+            judged: list[float] = relevance_of(self.pool, self.terms).tolist()
             pks = (candidate.pk for candidate in self.pool.candidates)
             self.relevance = dict(zip(pks, judged, strict=True))
         return self.relevance
@@ -204,11 +210,11 @@ class SnapshotSearch:
         new = {pk: each for pk, each in more.candidates.items() if pk not in legs.candidates}
         legs.candidates.update(new)
         members = {candidate.pk: candidate for candidate in pool.candidates} | new
-        candidates = context.in_order(list(members.values()))
+        candidates = in_order(list(members.values()))
         stored = None
         if query_vector is not None:
             stored = self.vectors.vectors([candidate.pk for candidate in candidates])
-        legs.pool = context.CandidatePool(candidates, [], stored, query_vector)
+        legs.pool = CandidatePool(candidates, [], stored, query_vector)
         legs.relevance = {}
         legs.judge()
 
@@ -251,7 +257,7 @@ class SnapshotSearch:
                 self._graph(legs)
         if legs.candidates and self._weighs("context"):
             with self.timed("context"):
-                around = recall.neighbours(self.snapshot, best, self.narrowing, context.DISTANCE)
+                around = recall.neighbours(self.snapshot, best, self.narrowing, DISTANCE)
                 self._context(legs, around, question, terms, query_vector)
         return legs
 
@@ -397,12 +403,12 @@ class SnapshotSearch:
             **legs.candidates,
             **{candidate.pk: candidate for candidate in around},
         }
-        pool = context.in_order(list(members.values()))
+        pool = in_order(list(members.values()))
         stored = None
         if query_vector is not None:
             stored = self.vectors.vectors([candidate.pk for candidate in pool])
-        candidates = context.CandidatePool(pool, legs.links, stored, query_vector)
-        order = context.rank(candidates, question, terms)
+        candidates = CandidatePool(pool, legs.links, stored, query_vector)
+        order = rank(candidates, question, terms)
         legs.pool, legs.terms = candidates, terms
         if self.judged:
             legs.judge()

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memgraph.retrieval import context, request
-from memgraph.retrieval.context import CandidatePool
+from memgraph.retrieval import relevance, request
 from memgraph.retrieval.legs import LegResults
+from memgraph.retrieval.relevance import CandidatePool
 from memgraph.retrieval.request import QueryTerms
 from memgraph.retrieval.scores import RatedCandidate, lift_agreed
 from memgraph.store.recall import RecallCandidate
@@ -46,7 +46,7 @@ def features(
     links: tuple[tuple[int, int, float], ...] = (),
 ) -> dict[str, Any]:
     pool = CandidatePool(candidates, links, None, None)
-    return context.features(pool, request.read(question), wanted)
+    return relevance.features(pool, request.read(question), wanted)
 
 
 def test_neighbours_lend_what_they_say_and_less_from_afar() -> None:
@@ -56,7 +56,7 @@ def test_neighbours_lend_what_they_say_and_less_from_afar() -> None:
 
 
 def test_only_turns_beside_it_in_the_same_session_are_neighbours() -> None:
-    pool = context.in_order(
+    pool = relevance.in_order(
         [
             candidate(1, "the heron", sequence=5),
             candidate(2, sequence=9),
@@ -145,7 +145,7 @@ def test_rare_words_tell_more_than_frequent_ones() -> None:
         candidate(1, "the project of a project is a project", session_id=None),
         candidate(2, "a heron was seen by somebody at the edge of the lake", session_id=None),
     ]
-    assert context.rank(CandidatePool(pool, (), None, None), request.read("x"), wanted) == [2, 1]
+    assert relevance.rank(CandidatePool(pool, (), None, None), request.read("x"), wanted) == [2, 1]
 
 
 def test_a_question_is_no_answer_and_what_follows_it_may_be() -> None:
@@ -174,7 +174,7 @@ def test_meaning_is_compared_with_what_all_share_taken_out() -> None:
     vectors = np.array([[10.0, 1.0, 0.0], [10.0, 0.0, 1.0]], dtype=np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     pool = CandidatePool([candidate(1), candidate(9)], (), vectors, vectors[1])
-    own = context.features(pool, request.read("x"), terms())["own_meaning"]
+    own = relevance.features(pool, request.read("x"), terms())["own_meaning"]
     assert own[0] < 0.0 < own[1]
 
 
@@ -193,9 +193,9 @@ def test_a_document_is_first_by_its_words_and_its_vector_together() -> None:
     vectors = np.array([[0.1, 0.995], [0.8, 0.6], [0.9, 0.436]], dtype=np.float32)
     asked = np.array([1.0, 0.0], dtype=np.float32)
     found = CandidatePool(pool, (), vectors, asked)
-    assert context.rank(found, request.read("x"), terms("heron", "crane")) == [2, 1, 3]
-    assert context.rank(found, request.read("x"), terms()) == [3, 2, 1]
-    assert context.rank(
+    assert relevance.rank(found, request.read("x"), terms("heron", "crane")) == [2, 1, 3]
+    assert relevance.rank(found, request.read("x"), terms()) == [3, 2, 1]
+    assert relevance.rank(
         CandidatePool(pool, (), None, None), request.read("x"), terms("heron", "crane")
     ) == [
         1,
@@ -209,20 +209,22 @@ def test_a_turn_is_weighed_by_the_kind_of_its_conversation(role: str | None, fir
     talkative = "reed " * 36
     pool = [candidate(1, "heron", source_role=role), candidate(9, talkative, source_role=role)]
     wanted = terms("heron", "crane", "stork")
-    assert context.rank(CandidatePool(pool, (), None, None), request.read("x"), wanted)[0] == first
+    assert (
+        relevance.rank(CandidatePool(pool, (), None, None), request.read("x"), wanted)[0] == first
+    )
 
 
 def test_ranking_breaks_ties_by_key() -> None:
     pool = CandidatePool([candidate(pk, session_id=None) for pk in (7, 3, 5)], (), None, None)
-    assert context.rank(pool, request.read("x"), terms()) == [3, 5, 7]
+    assert relevance.rank(pool, request.read("x"), terms()) == [3, 5, 7]
 
 
 def test_every_weight_belongs_to_a_feature() -> None:
     vectors = np.eye(2, dtype=np.float32)
     pool = CandidatePool([candidate(1), candidate(2)], (), vectors, vectors[0])
     asked = request.read("When, and how many, in May 2024?")
-    weighed = {"kind", *context.TALK_WEIGHTS, *context.OWN_WEIGHTS}
-    assert context.features(pool, asked, terms("may")).keys() == weighed
+    weighed = {"kind", *relevance.TALK_WEIGHTS, *relevance.OWN_WEIGHTS}
+    assert relevance.features(pool, asked, terms("may")).keys() == weighed
 
 
 CHAT = (

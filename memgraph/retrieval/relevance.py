@@ -1,4 +1,4 @@
-"""The context leg: score how well a memory and its neighbours answer a question.
+"""Relevance: score how well a memory and its neighbours answer a question, for the context leg.
 
 In a conversation the words of a question are spread over turns: one turn asks, the next answers,
 and the session gives the topic. The score of a candidate depends on its own text, its neighbours
@@ -167,7 +167,7 @@ def rank(pool: CandidatePool, question: ParsedQuery, terms: QueryTerms) -> list[
     return ranked
 
 
-def relevance(pool: CandidatePool, terms: QueryTerms) -> Floats:
+def relevance_of(pool: CandidatePool, terms: QueryTerms) -> Floats:
     """Return how relevant each candidate is to the question, 0..1.
 
     The result is a weighted mean of the candidate's own measure and the highest in the pool, so
