@@ -31,11 +31,12 @@ def holding(orc: Orchestrator, text: str) -> list[str]:
 
 
 def test_a_short_code_is_looked_for_and_a_short_phrase_is_told(orc: Orchestrator) -> None:
-    code, phrase = orc.remember("PIN is 9437"), orc.remember("so be it")
-    orc.ingestion.log_event("said", text="the PIN is 9437, so be it")
+    # No digest, id or process number of the files can have these four characters in a row.
+    code, phrase = orc.remember("PIN is 9z4x"), orc.remember("so be it")
+    orc.ingestion.log_event("said", text="the PIN is 9z4x, so be it")
     first = orc.erasure.erase(memory_id=code, reason=WHY, dry_run=False)
     assert (first.searched.strings, first.searched.too_short) == (1, 0)
-    assert holding(orc, "9437") == []
+    assert holding(orc, "9z4x") == []
     second = orc.erasure.erase(memory_id=phrase, reason=WHY, dry_run=False)
     assert (second.searched.strings, second.searched.too_short) == (0, 1)
 
