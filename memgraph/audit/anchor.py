@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import os
 import re
-from enum import StrEnum
 from pathlib import Path
 
+from memgraph.audit.findings import AnchorState
 from memgraph.errors import JournalBroken
 from memgraph.store import journal, metadata
 from memgraph.store.files import fsync
@@ -20,19 +20,6 @@ from memgraph.store.journal import JournalHead
 from memgraph.store.snapshot import Snapshot
 
 _FORM = re.compile(r"(\d{20}) ([0-9a-f]{64}|-{64})\n")
-
-
-class AnchorState(StrEnum):
-    """The result of comparing a journal with its anchor.
-
-    ``behind``: acknowledged journal entries are missing or were changed. ``missing``, ``damaged``:
-    there is no usable anchor to compare with.
-    """
-
-    AGREES = "agrees"
-    BEHIND = "behind"
-    MISSING = "missing"
-    DAMAGED = "damaged"
 
 
 def anchor_path(database: Path, folder: str = "") -> Path:

@@ -11,6 +11,7 @@ import pydantic
 from pydantic import computed_field
 
 from memgraph.clock import iso
+from memgraph.model.values import Value
 
 # A badly damaged database may have a finding per row: the list is limited, the counts are complete.
 MAX_PER_CODE = 100
@@ -119,3 +120,34 @@ class VerifyReport:
         if self.totals[code.value] <= MAX_PER_CODE:
             subject_id = None if subject is None else str(subject)
             self.findings.append(AuditDefect(code, message, subject_id, details))
+
+
+class AnchorState(StrEnum):
+    """The result of comparing a journal with its anchor.
+
+    ``behind``: acknowledged journal entries are missing or were changed. ``missing``, ``damaged``:
+    there is no usable anchor to compare with.
+    """
+
+    AGREES = "agrees"
+    BEHIND = "behind"
+    MISSING = "missing"
+    DAMAGED = "damaged"
+
+
+class JournalState(Value):
+    """The head of a journal and its anchor.
+
+    Attributes:
+        seq, hash: number and hash of the last entry; 0 and "" if the journal is empty.
+        anchored: the number of the entry in the anchor; None if there is no readable anchor.
+        lost: the number of acknowledged entries missing at the end; None if unknown. If ``state``
+            is ``behind``, 0 means that entries were replaced by others.
+    """
+
+    orchestrator: str
+    state: AnchorState
+    seq: int
+    hash: str
+    anchored: int | None
+    lost: int | None

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memgraph.audit import anchor
-from memgraph.audit.anchor import AnchorState
-from memgraph.audit.findings import FindingCode, VerifyReport
+from memgraph.audit.findings import AnchorState, FindingCode, VerifyReport
 from memgraph.audit.redactions import Redaction, redactions
 from memgraph.errors import DatabaseCorrupt, StorageError
 from memgraph.model.operation import Progress, untold

@@ -460,6 +460,7 @@ class MemoryService:
         which detects later changes to entries up to it.
         """
         from memgraph.audit import anchor
+        from memgraph.audit.findings import AnchorState
         from memgraph.store import journal
         from memgraph.store.stores import store_of
 
@@ -470,7 +471,7 @@ class MemoryService:
             head = journal.head(snapshot)
         paths.make_folders()
         file = anchor.anchor_path(paths.database, settings.memory.audit.anchor_path)
-        if anchor.read(file) is anchor.AnchorState.MISSING:
+        if anchor.read(file) is AnchorState.MISSING:
             anchor.write(file, head)
 
     def hold_vectors(self, settings: Settings) -> HeldVectors:

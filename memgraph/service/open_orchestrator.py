@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo
 
 from memgraph.audit import anchor
-from memgraph.audit.anchor import AnchorState
+from memgraph.audit.findings import AnchorState
 from memgraph.bulletin.board import BulletinBoard
 from memgraph.clock import MS_PER_DAY, Clock
 from memgraph.config import Settings

@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from memgraph.audit import anchor
-from memgraph.audit.anchor import AnchorState
+from memgraph.audit.findings import AnchorState
 from memgraph.config.schema import ScheduleSettings
 from memgraph.errors import (
     DatabaseCorrupt,

@@ -10,6 +10,7 @@ import pytest
 from working import NAME, copy_folder, filled, tampering, working
 
 from memgraph.audit import anchor
+from memgraph.audit.findings import AnchorState
 from memgraph.audit.verify import verify
 from memgraph.errors import InvalidInput, JournalBroken
 from memgraph.model.enums import JobName
@@ -57,7 +58,7 @@ def test_a_removed_anchor_is_not_made_anew_in_silence(tmp_path: Path) -> None:
         assert "journal.unanchored" in service.health(NAME)["degraded"]
         service.orchestrator(NAME).remember("and more")
         assert path.read_text() == "garbage"
-        assert anchor.read(path) is anchor.AnchorState.DAMAGED
+        assert anchor.read(path) is AnchorState.DAMAGED
 
 
 def test_an_anchor_that_cannot_be_written_does_not_undo_the_change(tmp_path: Path) -> None:

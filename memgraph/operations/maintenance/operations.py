@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from memgraph.audit import anchor
-from memgraph.audit.anchor import AnchorState
+from memgraph.audit.findings import JournalState
 from memgraph.errors import InvalidInput
+from memgraph.model.access import Permission
 from memgraph.model.enums import IndexPart
-from memgraph.model.operation import F, Progress, local, untold
-from memgraph.model.values import Value
-from memgraph.operations.groups import Maintenance
-from memgraph.store import journal, metadata
-from memgraph.store.journal import JournalHead
-from memgraph.store.snapshot import NewEntry
+from memgraph.model.operation import F, Progress, local, operation, untold
+from memgraph.operations.handle import Handle
 
 if TYPE_CHECKING:
     from memgraph.operations.maintenance.rebuild import EmbeddingsStatus
@@ -22,22 +18,20 @@ if TYPE_CHECKING:
     from memgraph.operations.write.embedding import EmbeddingRun
 
 
-class JournalState(Value):
-    """The head of a journal and its anchor.
+class Maintenance(Handle[F], group="maintenance", tag="operating"):
+    """Maintenance of the database: ``orc.maintenance``."""
 
-    Attributes:
-        seq, hash: number and hash of the last entry; 0 and "" if the journal is empty.
-        anchored: the number of the entry in the anchor; None if there is no readable anchor.
-        lost: the number of acknowledged entries missing at the end; None if unknown. If ``state``
-            is ``behind``, 0 means that entries were replaced by others.
-    """
+    @operation(Permission.ADMIN, "GET /status", id="get_status", command="stats")
+    def stats(self) -> dict[str, Any]:
+        """Count everything stored, hidden memories too, with the sizes on disk.
 
-    orchestrator: str
-    state: AnchorState
-    seq: int
-    hash: str
-    anchored: int | None
-    lost: int | None
+        Raises:
+            DatabaseCorrupt, …: the memory is disabled.
+        """
+        from memgraph.operations.maintenance.maintenance import stats
+
+        with self._service.opened(self.name) as opened:
+            return stats(opened)
 
 
 class LocalMaintenance(Maintenance[F]):
@@ -105,6 +99,7 @@ class LocalMaintenance(Maintenance[F]):
     def retry_embeddings(self) -> int:
         """Make failed and postponed embeddings due immediately; return their number."""
         from memgraph.store import embeddings
+        from memgraph.store.snapshot import NewEntry
 
         with self._write() as (_, transaction):
             count = embeddings.reset_failed(transaction)
@@ -148,12 +143,15 @@ class LocalMaintenance(Maintenance[F]):
     @local
     def journal_state(self) -> JournalState:
         """Return the head of the journal and its anchor, for example to record them elsewhere."""
+        from memgraph.audit import anchor
+        from memgraph.store import journal
+
         with self._service.opened(self.name) as opened:
             anchored = anchor.read(opened.anchor_file)
             with opened.database.read() as snapshot:
                 state = anchor.compare(snapshot, anchored, opened.anchor_file)
                 seq, sealed = journal.head(snapshot)
-        remembered = anchored.seq if isinstance(anchored, JournalHead) else None
+        remembered = anchored.seq if isinstance(anchored, journal.JournalHead) else None
         return JournalState(
             orchestrator=self.name,
             state=state,
@@ -174,8 +172,11 @@ class LocalMaintenance(Maintenance[F]):
         power failure with ``storage.synchronous = NORMAL``. A journal entry records who accepted
         it.
         """
+        from memgraph.audit import anchor
         from memgraph.audit.redactions import accepted
         from memgraph.operations.maintenance.maintenance import anchor_report
+        from memgraph.store import journal, metadata
+        from memgraph.store.snapshot import NewEntry
 
         if not reason.strip():
             raise InvalidInput("a reason is required to accept a journal")

@@ -29,11 +29,10 @@ from memgraph.surfaces.cli.screen import counted
 from memgraph.surfaces.cli.shows import Call
 
 if TYPE_CHECKING:
-    from memgraph.audit.findings import VerifyReport
+    from memgraph.audit.findings import JournalState, VerifyReport
     from memgraph.model.erasure import ErasureReport
     from memgraph.model.jobs import JobRun
     from memgraph.model.receipts import Receipt
-    from memgraph.operations.maintenance.operations import JournalState
 
 TEXTS_SHOWN: Final = 50
 """The number of a receipt's memories whose text is shown; each needs a request."""
@@ -46,7 +45,7 @@ def _failed_run(run: JobRun, _: Call) -> MemgraphError | None:
 
 
 def _entries_lost(state: JournalState, call: Call) -> MemgraphError | None:
-    from memgraph.audit.anchor import AnchorState
+    from memgraph.audit.findings import AnchorState
 
     if state.state is not AnchorState.BEHIND or call["accepted"]:
         return None
