@@ -524,3 +524,52 @@ def link(
         more = {pair: {*keys, *linked[pair]} for pair, keys in names.items() if pair in linked}
         set_names(transaction, {p: k for p, k in more.items() if k != set(linked[p])})
     return len(new)
+
+
+def unlink_memories(transaction: Transaction, pks: Sequence[int]) -> list[int]:
+    """Remove the entity links of memories, and return the keys of the entities."""
+    link = tables.links
+    query = sa.select(link.c.entity_pk).distinct().where(among(link.c.memory_pk, pks))
+    touched: list[int] = transaction.column(query)
+    transaction.write(sa.delete(tables.links).where(among(tables.links.c.memory_pk, pks)))
+    return touched
+
+
+def recount(
+    transaction: Transaction, entities: Sequence[int] | None = None, memories: Sequence[int] = ()
+) -> None:
+    """Recount the mentions of entities and of those that memories name; by default of all."""
+    e, link = tables.entities, tables.links.alias("l")
+    mentions = sa.select(sa.func.count()).where(link.c.entity_pk == e.c.pk).correlate(e)
+    update = sa.update(e).values(mention_count=mentions.scalar_subquery())
+    if entities is not None:
+        mentioned = sa.select(tables.links.c.entity_pk)
+        mentioned = mentioned.where(among(tables.links.c.memory_pk, memories))
+        update = update.where(among(e.c.pk, entities) | e.c.pk.in_(mentioned))
+    transaction.write(update)
+
+
+def _is_unnamed(e: sa.FromClause) -> Column:
+    """Return the condition that no memory names an entity and no decision concerns it."""
+    o, a = tables.entities.alias("o"), tables.aliases.alias("a")
+    is_merge_target = sa.exists().where(o.c.merged_into == e.c.entity_id).correlate(e)
+    has_names = sa.exists().where(a.c.entity_pk == e.c.pk, a.c.alias_key != e.c.name_key)
+    return sa.and_(
+        e.c.mention_count == 0,
+        e.c.protected == sa.false(),
+        e.c.summary.is_(None),
+        e.c.merged_into.is_(None),
+        ~is_merge_target,
+        ~has_names.correlate(e),
+    )
+
+
+def remove_unnamed(transaction: Transaction) -> int:
+    """Remove entities without mentions and decisions, and return their number."""
+    e, a = tables.entities.alias("e"), tables.aliases
+    statement = sa.delete(a).where(
+        sa.exists().where(e.c.pk == a.c.entity_pk, _is_unnamed(e)).correlate(a)
+    )
+    # An alias with the key of the entity's own name is not a decision; remove it first.
+    transaction.write(statement)
+    return transaction.write(sa.delete(tables.entities).where(_is_unnamed(tables.entities)))

@@ -16,12 +16,12 @@ from memgraph.store.entities import (
     last_name,
     link,
     links_of,
+    recount,
     set_names,
 )
 from memgraph.store.entity_records import set_summary
 from memgraph.store.rows import fetch, first, remove, save
 from memgraph.store.snapshot import Transaction
-from memgraph.store.text_index import recount
 
 
 def merge(transaction: Transaction, into: int, other: int) -> int:

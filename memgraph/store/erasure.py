@@ -30,7 +30,7 @@ from memgraph.rules.erasure import (
     without_note,
 )
 from memgraph.rules.search_terms import SearchTerms
-from memgraph.store import embeddings, metadata, postings, sources, tables, text_index
+from memgraph.store import embeddings, entities, metadata, postings, sources, tables, text_index
 from memgraph.store.memories import set_statuses
 from memgraph.store.rows import json_text
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
@@ -285,7 +285,7 @@ def blank(
     for statement in statements:
         counts[str(statement.table)] += transaction.write(statement, values)
     postings.remove(transaction, pks)
-    text_index.recount(transaction, text_index.unlink(transaction, pks))
+    entities.recount(transaction, entities.unlink_memories(transaction, pks))
     return +counts
 
 

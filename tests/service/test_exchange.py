@@ -15,14 +15,14 @@ from memgraph.errors import (
     DatabaseCorrupt,
 )
 from memgraph.model.tables import metadata
-from memgraph.store import whole_tables
+from memgraph.store import export
 from memgraph.store.sqlite import engine
 from memgraph.store.statements import row_count
 
 
 def test_every_table_is_exported_except_what_is_under_way() -> None:
     under_way = {"ingest_parts", "memory_vector_changes", "memory_comparisons", "table_digests"}
-    exported = set(whole_tables.EXPORTED.values())
+    exported = set(export.EXPORTED.values())
     assert exported == metadata.tables.keys() - under_way - {"memory_metadata"}
 
 
@@ -39,7 +39,7 @@ def test_an_export_has_a_line_for_each_row_and_an_end_that_fits(
         with engine.inspected(opened.paths.database) as snapshot:
             rows = {
                 record: row_count(snapshot, table)
-                for record, table in whole_tables.EXPORTED.items()
+                for record, table in export.EXPORTED.items()
                 if with_vectors or record != "embedding"
             }
     assert json.loads(header)["orchestrator"] == NAME

@@ -15,7 +15,7 @@ from memgraph.model.values import Value
 from memgraph.operations.handle import Handle
 from memgraph.operations.write.embedding import MODEL_KEY
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import embeddings, metadata, whole_tables
+from memgraph.store import embeddings, export, metadata
 from memgraph.store.erasure import UNFINISHED_KEY
 from memgraph.store.files import draft_beside, publish
 from memgraph.store.snapshot import Snapshot
@@ -58,11 +58,11 @@ def _header(opened: OpenOrchestrator, snapshot: Snapshot, with_vectors: bool) ->
 
 
 def _records(snapshot: Snapshot, with_vectors: bool) -> Iterator[bytes]:
-    for record in whole_tables.EXPORTED:
+    for record in export.EXPORTED:
         if record == "embedding" and not with_vectors:
             continue
         try:
-            for row in whole_tables.exported(snapshot, record):
+            for row in export.exported(snapshot, record):
                 yield _line({"record": record, **row})
         except ValueError as error:
             raise DatabaseCorrupt(

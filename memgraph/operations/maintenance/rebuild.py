@@ -22,7 +22,7 @@ from memgraph.operations.write.embedding import (
 from memgraph.operations.write.entity_links import Named
 from memgraph.providers.embedding import EmbeddingProvider
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import embeddings, metadata, postings, text_index
+from memgraph.store import embeddings, entities, metadata, postings, text_index
 from memgraph.store.entities import EntityName
 from memgraph.store.snapshot import JournalledTransaction, NewEntry
 from memgraph.store.statements import row_count
@@ -166,14 +166,14 @@ def _relink(opened: OpenOrchestrator, actor: str, progress: Callable[[int, int],
 
     def relink(transaction: JournalledTransaction, names: Sequence[Named]) -> None:
         pks = [pk for pk, _ in names]
-        touched = text_index.unlink(transaction, pks)
+        touched = entities.unlink_memories(transaction, pks)
         linker.link(transaction, names, search=False)
-        text_index.recount(transaction, touched, pks)
+        entities.recount(transaction, touched, pks)
 
     done = _in_batches(opened, actor, relink, lambda done: progress(done, total))
     with opened.transaction(actor) as transaction:
-        text_index.recount(transaction)
-        text_index.remove_unnamed(transaction)
+        entities.recount(transaction)
+        entities.remove_unnamed(transaction)
     _in_batches(opened, actor, linker.link_known, lambda more: progress(done + more, total))
 
 
