@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Protocol
+from typing import Final, Protocol
 
 from memgraph.clock import Clock
 
@@ -19,6 +19,15 @@ _IDS_AT_ONCE = 64
 _PAIRS = tuple(first + second for first in _ALPHABET for second in _ALPHABET)
 _SHIFTS = range(120, -1, -10)
 
+BULLETIN_PREFIX: Final = "bul_"
+EDGE_PREFIX: Final = "edge_"
+ENTITY_PREFIX: Final = "ent_"
+ERASURE_PREFIX: Final = "era_"
+PACKAGE_PREFIX: Final = "ctx_"
+RECEIPT_PREFIX: Final = "rcl_"
+RUN_PREFIX: Final = "run_"
+SOURCE_PREFIX: Final = "src_"
+"""The beginnings of ids; ``MemoryKind.id_prefix`` has those of memories."""
 
 SHORT_CHARS = 6
 """The least length of a short id: the last characters of an id, which encode 30 random bits."""

@@ -45,7 +45,7 @@ def dying(place: str) -> tuple[Any, str, Callable[..., Any]]:
         "files": (files, "erase_files"),
         "overwriting": (files, "_overwrite"),
         "emptied": (erase.OpenOrchestrator, "forget_texts"),
-        "cut": (erase, "_fold"),
+        "cut": (erase, "_fold_and_cut"),
         "search": (files, "search"),
         "reported": (erase.metadata, "drop"),
     }

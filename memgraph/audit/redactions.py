@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from memgraph.rules.erasure import compact_json
+from memgraph.model.values import compact_json
 from memgraph.store import integrity
 from memgraph.store.key_file import erasure_key, made_erasure_key
 from memgraph.store.snapshot import NewEntry, Snapshot

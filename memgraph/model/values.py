@@ -48,6 +48,11 @@ MAX_TAGS = 64
 MAX_ATTRIBUTES_CHARS = 16_000
 MAX_SEQUENCE = 2**53
 
+# The canonical form that is stored and sealed; json.dumps would make a new encoder for every call.
+compact_json = json.JSONEncoder(
+    ensure_ascii=False, sort_keys=True, allow_nan=False, separators=(",", ":")
+).encode
+
 
 def _storable(text: str) -> str:
     """Reject NUL, at which SQLite's text ends for many readers, and lone surrogates."""
@@ -178,7 +183,7 @@ def with_preferences(fields: Any) -> Any:
     if KindFilter.PREFERENCE not in kinds:
         return fields
     if {*kinds} != {KindFilter.PREFERENCE} or not {*types} <= {MemoryType.PREFERENCE}:
-        raise ValueError("kinds: preference goes with no other kind and no other type")
+        raise ValueError("the kind preference goes with no other kind and no other type")
     return {**fields, "kinds": (MemoryKind.FACT,), "types": (MemoryType.PREFERENCE,)}
 
 

@@ -148,7 +148,7 @@ class Contexts(Handle[F], group="contexts"):
                 reason=because,
                 callback=confirmation_callback if confirmed is None else lambda _: confirmed,
             )
-            self._embed_soon(opened)
+            self._work_soon(opened)
         return promoted
 
 

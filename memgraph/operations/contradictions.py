@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
+from memgraph.ids import EDGE_PREFIX
 from memgraph.model.access import Permission
 from memgraph.model.enums import EdgeType
 from memgraph.model.graph import Case, ContradictionPage
@@ -205,7 +206,7 @@ class Contradictions(Handle[F], group="contradictions", tag="graph"):
         """
         from memgraph.store import edges
 
-        if edge_id.startswith(edges.EDGE_PREFIX):
+        if edge_id.startswith(EDGE_PREFIX):
             return edge_id
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return edges.full_id(snapshot, edge_id, self._view)

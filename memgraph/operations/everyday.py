@@ -12,6 +12,7 @@ from pydantic import Field
 from memgraph.audit.findings import VerifyReport
 from memgraph.clock import parse_time
 from memgraph.errors import AccessDenied, Conflict, MemoryDisabled, StorageError
+from memgraph.ids import RECEIPT_PREFIX
 from memgraph.model.access import Permission
 from memgraph.model.context import (
     Answer,
@@ -55,8 +56,6 @@ from memgraph.rules.similarity import normalise_content
 if TYPE_CHECKING:
     from memgraph.service.open_orchestrator import OpenOrchestrator
 
-
-RECEIPT_PREFIX = "rcl_"
 
 _INHERITED_FIELDS = (
     "kind",
@@ -202,10 +201,10 @@ class Everyday(WritingHandle[F]):
             request = validated(RecallRequest, {"query": query, **fields})
         with self._service.opened(self.name) as opened:
             try:
-                bundle = answer(opened, self.viewer, request)
+                bundle, narrowing = answer(opened, self.viewer, request)
             except AccessDenied as error:
                 raise self._denied(error) from None
-            self._keep_receipt(opened, receipts.of_recall(self.viewer, request, bundle))
+            self._keep_receipt(opened, receipts.of_recall(request, bundle, narrowing))
             return bundle
 
     @operation(Permission.READ, "GET /memories/{memory_id}", id="get_memory", tagged=True)
@@ -272,6 +271,7 @@ class Everyday(WritingHandle[F]):
             memory = validated(
                 MemoryInput, {**inherited, **fields, "key": "new", "content": content}
             )
+            # Not its hash: that ignores case and final punctuation, which a correction may change.
             identity = MemoryIdentity.of(normalise_content(content), memory)
 
             def is_equal(stored: Memory) -> bool:
@@ -291,7 +291,7 @@ class Everyday(WritingHandle[F]):
                 written = opened.writer.store_all(
                     transaction, [prepared], [link], view=self._view, replacing=memory_id
                 )
-            self._embed_soon(opened)
+            self._work_soon(opened)
         return written.ids_by_key["new"]
 
     @operation(Permission.WRITE, "POST /memories/{memory_id}/confirm")

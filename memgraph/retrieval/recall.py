@@ -67,7 +67,6 @@ if TYPE_CHECKING:
     from memgraph.store.vector_cache import HeldVectors
     from memgraph.store.vector_index import VectorIndex
 
-RECEIPT_PREFIX = "rcl_"
 EDGES_PER_MEMORY = 10
 MAX_CHANGES = 3
 """The maximum number of changes that are followed, one after another."""
@@ -235,12 +234,12 @@ class Recall:
             self.narrowing,
             self.state.ties,
             self.now_ms,
-            items,
-            frozenset(cut_reasons),
-            (*degraded, *legs.degraded),
-            trace,
-            states.pairs,
-            legs.entity_pks,
+            items=items,
+            cut_reasons=frozenset(cut_reasons),
+            degraded=(*degraded, *legs.degraded),
+            account=trace,
+            marks=states.pairs,
+            entity_pks=legs.entity_pks,
         )
 
     def _relevant(
@@ -381,13 +380,13 @@ class Recall:
             self.snapshot,
             narrowing,
             self.settings.retrieval,
-            self.request.as_of is not None or self.state.has_replaced,
-            bool(self.state.ties),
-            self._top_n + CONTEXT_SURPLUS,
-            self.exact,
-            self._vectors,
-            self.timed,
-            self.request.min_relevance is not None or self.related is not None,
+            with_replaced=self.request.as_of is not None or self.state.has_replaced,
+            with_edges=bool(self.state.ties),
+            top_k_context=self._top_n + CONTEXT_SURPLUS,
+            exact=self.exact,
+            vectors=self._vectors,
+            timed=self.timed,
+            judged=self.request.min_relevance is not None or self.related is not None,
         )
 
     def _legs(self) -> LegResults:

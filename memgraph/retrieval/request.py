@@ -188,7 +188,7 @@ def prepared(
     embed: Embed | None,
     name_keys: NameKeys | None,
 ) -> PreparedRequest:
-    """Prepare a request; ``embed`` and ``name_keys`` are those of `recall`.
+    """Parse the query of a request, embed it, and find the names in it; None: without that.
 
     "Last week" is relative to the request's ``as_of``, or else to ``now_ms``.
     """

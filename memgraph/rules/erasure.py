@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final
 
+from memgraph.model.values import compact_json
 from memgraph.text.sentences import split_sentences
 
 MARK: Final = "[erased]"
@@ -33,9 +34,6 @@ _PLAIN_WORD: Final = re.compile(r"[A-Za-z_]+")
 _TELLING: Final = re.compile(r"[0-9@]|[^\x00-\x7f]")
 # "Fact: …", "user: …": a label that quotations of a line leave out.
 _LABEL: Final = re.compile(r"[^\s:][^:\n]{0,31}: +")
-compact_json = json.JSONEncoder(
-    ensure_ascii=False, sort_keys=True, allow_nan=False, separators=(",", ":")
-).encode
 ERASED: Final = "erased"
 """The field that marks a redacted entry of the journal, with the value true."""
 

@@ -12,6 +12,7 @@ from memgraph.audit import anchor
 from memgraph.clock import MS_PER_DAY, Clock, SystemClock
 from memgraph.config.schema import ScheduleSettings
 from memgraph.errors import Conflict, MemgraphError, StorageError
+from memgraph.ids import RUN_PREFIX
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import CRASHED, LEASE_LOST, STOPPED, JobPlan, JobReport, JobRun, Trigger
 from memgraph.model.operation import Progress, untold
@@ -56,7 +57,7 @@ def run(
         Conflict: another process runs it, or its scheduled moment does not need a run any more.
         StorageError: the run cannot be recorded.
     """
-    run_id = opened.ids.new("run_")
+    run_id = opened.ids.new(RUN_PREFIX)
     row = JobRunRow(
         run_id=run_id,
         job=job.value,

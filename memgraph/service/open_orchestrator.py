@@ -249,15 +249,13 @@ class OpenOrchestrator:
             transaction = JournalledTransaction(transaction, self.clock.now_ms(), actor)
             yield transaction
             if transaction.entries:
-                state = whole_tables.update(transaction)
-                if accepting:
-                    state = whole_tables.renew(transaction)
+                digest = whole_tables.renew if accepting else whole_tables.update
                 head = journal.append(
                     transaction,
                     transaction.entries,
                     at=transaction.at,
                     actor=actor,
-                    state=state,
+                    state=digest(transaction),
                     key=self.database.journal_key,
                 )
                 if anchor_state is AnchorState.AGREES:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from memgraph.clock import MAX_MS
 from memgraph.errors import Conflict, NotFound
-from memgraph.ids import SHORT_CHARS
+from memgraph.ids import EDGE_PREFIX, SHORT_CHARS
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
 from memgraph.model.values import Edge
 from memgraph.rules.lifecycle import DISMISSED, is_change_mark
@@ -41,7 +41,6 @@ from memgraph.store.visibility import (
 
 _DISMISSIBLE: Final = (EdgeType.CONTRADICTS, EdgeType.UPDATES)
 SYMMETRIC = (EdgeType.CONTRADICTS, EdgeType.RELATED_TO)
-EDGE_PREFIX: Final = "edge_"
 MOST_NAMED: Final = 10
 
 

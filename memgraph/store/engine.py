@@ -66,7 +66,7 @@ class PhraseIndex(Protocol):
     def expression(self, match: str) -> str:
         """Translate an expression of ``text_index.matching`` to the syntax of the engine."""
 
-    def follow(self, transaction: Transaction) -> None:
+    def index_texts(self, transaction: Transaction) -> None:
         """Index the texts that the transaction has changed, unless triggers do."""
 
     def merge(self, transaction: Transaction) -> bool:
@@ -231,7 +231,7 @@ class Database(ABC):
     def _sealed(self, transaction: Transaction) -> Iterator[Transaction]:
         """Index and seal what the block has written."""
         yield transaction
-        self.engine.phrases.follow(transaction)
+        self.engine.phrases.index_texts(transaction)
         state = whole_tables.update(transaction)
         if state is not None:
             # Journalled transactions have sealed their state before; this one has not.

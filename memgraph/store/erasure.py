@@ -206,7 +206,7 @@ def standing(
     snapshot: Snapshot, memory_ids: Collection[str], entity_pks: Collection[int]
 ) -> Iterator[tuple[Standing, list[tuple[str, str]]]]:
     """Yield pages of (memory id or "", text) of what stays when these are erased."""
-    gone = {"memories": sorted(memory_ids), "": []}
+    gone = {"memories": sorted(memory_ids)}
     for kind, table, key, columns in _STANDING:
         t = tables.memories.metadata.tables[table]
         texts = [t.c[name] for name in columns.split()]

@@ -17,8 +17,9 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from memgraph.model.enums import CapturedBy, MemoryKind, SourceType
+from memgraph.model.values import compact_json
 from memgraph.store import tables
-from memgraph.store.rows import compact_array, compact_json
+from memgraph.store.rows import compact_array
 from memgraph.store.snapshot import InsertRows, NewEntry, Snapshot, Transaction
 from memgraph.store.statements import bound, prepared, value
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from memgraph.errors import Conflict, NotFound
-from memgraph.ids import SHORT_CHARS, short_id
+from memgraph.ids import SHORT_CHARS, SOURCE_PREFIX, short_id
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.values import Memory, MemoryInput, Source
 from memgraph.store import embeddings, tables
@@ -110,7 +110,7 @@ def last_pk(snapshot: Snapshot) -> int:
 def source_id(source: Source) -> str:
     """Return the id of a source, a digest of its fields: equal sources share one row."""
     fields = json_text(source.model_dump(mode="json"))
-    return "src_" + hashlib.sha256(fields.encode()).hexdigest()[:32]
+    return SOURCE_PREFIX + hashlib.sha256(fields.encode()).hexdigest()[:32]
 
 
 def insert_sources(transaction: Transaction, sources: Mapping[str, Source]) -> None:

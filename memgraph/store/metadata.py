@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from memgraph.errors import SchemaUnknown
+from memgraph.model.values import compact_json
 from memgraph.store import tables
-from memgraph.store.rows import compact_json
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import bound, prepared, replacing, value
 

@@ -323,7 +323,7 @@ def add(transaction: Transaction, first: int, last: int) -> None:
 
     A long tail is turned into segments.
     """
-    transaction.engine.phrases.follow(transaction)
+    transaction.engine.phrases.index_texts(transaction)
     # Check the tail only once per TAIL keys, so that single writes stay cheap.
     if first // TAIL == (last + 1) // TAIL:
         return

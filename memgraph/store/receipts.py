@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
 
 from memgraph.errors import InvalidInput
+from memgraph.ids import BULLETIN_PREFIX
 from memgraph.model.columns import unreadable
 from memgraph.model.context import Bulletin
 from memgraph.model.enums import MemoryStatus
@@ -299,7 +300,7 @@ def _with_bulletin(transaction: Transaction, new: NewReceipt) -> Receipt:
         first = _first_of_bulletin().scalar(transaction, bulletin=last[0])
         same_as = first if first != receipt.receipt_id else None
         return replace(receipt, bulletin_id=last[0], same_as=same_as)
-    bulletin_id = "bul_" + receipt.receipt_id.partition("_")[2]
+    bulletin_id = BULLETIN_PREFIX + receipt.receipt_id.partition("_")[2]
     _add_bulletin().write(
         transaction,
         bulletin_id=bulletin_id,

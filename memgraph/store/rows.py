@@ -36,7 +36,16 @@ from memgraph.model.enums import (
     SourceType,
 )
 from memgraph.model.tables import metadata
-from memgraph.model.values import Edge, Memory, Source, StatusPeriod, StoredSource, Value, built
+from memgraph.model.values import (
+    Edge,
+    Memory,
+    Source,
+    StatusPeriod,
+    StoredSource,
+    Value,
+    built,
+    compact_json,
+)
 
 if TYPE_CHECKING:
     from memgraph.store.snapshot import Snapshot, Transaction
@@ -240,14 +249,10 @@ _CONVERTED: Final[Mapping[str, Callable[[Any], Any]]] = {
 }
 
 
-# The canonical JSON that is stored: equal values have equal bytes.
+# JSON that is stored: equal values have equal bytes.
 
 
-# Shared encoders, because json.dumps with options makes a new one for every call.
 json_text = json.JSONEncoder(ensure_ascii=False, sort_keys=True, allow_nan=False).encode
-compact_json = json.JSONEncoder(
-    ensure_ascii=False, sort_keys=True, allow_nan=False, separators=(",", ":")
-).encode
 
 
 def compact_array(values: Iterable[Any]) -> str:

@@ -6,7 +6,8 @@ import json
 
 from hypothesis import given, strategies as st
 
-from memgraph.store.rows import compact_array, compact_json
+from memgraph.model.values import compact_json
+from memgraph.store.rows import compact_array
 
 SCALARS = (
     st.none()

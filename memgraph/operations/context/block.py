@@ -12,7 +12,7 @@ from memgraph.context.excerpts import content_stems
 from memgraph.context.selection import BlockPlan, Candidate, FilledBlock, filled
 from memgraph.errors import AccessDenied
 from memgraph.graph.marks import Marks, marked, marks_of
-from memgraph.ids import IdSource
+from memgraph.ids import RECEIPT_PREFIX, IdSource
 from memgraph.model.context import (
     BlockFormat,
     BlockMemory,
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from memgraph.retrieval.recall import Selection
 
 PURPOSE = "get_context"
-RECEIPT_PREFIX = "rcl_"
 CANDIDATES = 200
 """Candidates by text and by vectors: more than for a recall, because a block shows more."""
 FEWEST_CONSIDERED, MOST_CONSIDERED = 20, 100

@@ -20,6 +20,7 @@ from memgraph.context.candidates import ContextCandidate
 from memgraph.context.excerpts import content_stems
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.graph.marks import marked, marks_of
+from memgraph.ids import PACKAGE_PREFIX, RECEIPT_PREFIX
 from memgraph.model.context import (
     AgentProfile,
     BlockFormat,
@@ -149,7 +150,6 @@ def _sources(
 
 PURPOSE = "build_context"
 SHARES = TierShares()
-PACKAGE_PREFIX, RECEIPT_PREFIX = "ctx_", "rcl_"
 # Few lines of a block cost fewer tokens, so the budget limits the number of useful candidates.
 _LEAST_LINE_TOKENS = {BlockFormat.FENCED: 25, BlockFormat.SECTIONS: 25, BlockFormat.LIST: 10}
 _FEWEST_CANDIDATES, _MOST_CANDIDATES = 10, 200

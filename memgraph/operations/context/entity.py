@@ -159,7 +159,7 @@ class MemoryEntity(Handle):
                 written = opened.writer.store_all(transaction, list(new.values()), [])
             stored = (outcome.memory_id or "" for outcome in written.memories)
             ids.update(zip(new, stored, strict=True))
-            self._embed_soon(opened)
+            self._work_soon(opened)
         return StoreResult(stored_ids=tuple(ids[str(given.item_id)] for given in inputs))
 
     def retrieve(
@@ -198,8 +198,8 @@ class MemoryEntity(Handle):
             )
             with opened.database.read() as snapshot:
                 viewer = self._viewer_of(snapshot, asked)
-            bundle = answer(opened, viewer, request)
-            new = of_recall(viewer, request, bundle)
+            bundle, narrowing = answer(opened, viewer, request)
+            new = of_recall(request, bundle, narrowing)
             provenance = {
                 "purpose": PURPOSE,
                 "agent_id": self.agent_id,

@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 
 from memgraph.audit.redactions import digest, sealed
 from memgraph.errors import Conflict, InvalidInput, NotFound
+from memgraph.ids import ERASURE_PREFIX
 from memgraph.model.enums import SourceName
 from memgraph.model.erasure import (
     ErasurePreview,
@@ -55,6 +56,13 @@ CUT_WAIT_MS: Final = 100
 """For so long writers wait for readers in one try to cut the WAL: a recall is over by then."""
 CUT_PAUSE_S: Final = 0.5
 _BEGINNING: Final = 80
+_SOURCES: Final = {
+    ErasureTargetKind.PATH: SourceName.PATH,
+    ErasureTargetKind.SESSION: SourceName.CONVERSATION,
+    ErasureTargetKind.CONVERSATION: SourceName.CONVERSATION,
+    ErasureTargetKind.RUN: SourceName.RUN,
+    ErasureTargetKind.CONTENT: SourceName.CONTENT,
+}
 
 
 # -- what goes -------------------------------------------------------------------------------------
@@ -88,10 +96,9 @@ def _chosen(
 
 
 def _source(target: ErasureTarget) -> NamedSource | None:
-    """Return the source that a target names, if it names one; a session is a conversation."""
-    is_session = target.kind is ErasureTargetKind.SESSION
-    kind = SourceName.CONVERSATION if is_session else str(target.kind)
-    return NamedSource(SourceName(kind), target.value) if kind in [*SourceName] else None
+    """Return the source that a target names, if it names one."""
+    kind = _SOURCES.get(target.kind)
+    return None if kind is None else NamedSource(kind, target.value)
 
 
 def _meant(snapshot: Snapshot, target: ErasureTarget) -> tuple[set[str], set[str]]:
@@ -230,7 +237,7 @@ def _plan(
         moved = opened.paths.left_on_servers.read_text("utf-8").splitlines()
     now = opened.clock.now_ms()
     report = ErasureReport(
-        erasure_id=opened.ids.new("era_"),
+        erasure_id=opened.ids.new(ERASURE_PREFIX),
         orchestrator=opened.paths.name,
         kind=target.kind,
         target=shown,
@@ -399,9 +406,9 @@ class Erasing:
                 self.redact(transaction, search.terms)
         self._erase_files(texts, search.terms)
         opened.forget_texts()
-        cut = _fold(opened)
+        cut = _fold_and_cut(opened)
         opened.database.rewrite()
-        cut = _fold(opened) and cut
+        cut = _fold_and_cut(opened) and cut
         self._prove(search, cut=cut)
         with opened.transaction(self.report.actor) as transaction:
             if self.report.unfinished:
@@ -480,7 +487,7 @@ class Erasing:
         return mixed.to_bytes(len(data), "big")
 
 
-def _fold(opened: OpenOrchestrator) -> bool:
+def _fold_and_cut(opened: OpenOrchestrator) -> bool:
     """Remove what is kept of deleted rows; return whether readers of an older state ended in time.
 
     They are waited for with the lock given up between two short tries, so that others may write.

@@ -178,6 +178,8 @@ def erase_files(
     Args:
         lines, removals: see ``ErasedTexts``.
     """
+    # Beside a server, too: there such a file is a store that a killed move left, for the next move
+    # to put aside. It is searched, and so reported, but stays.
     done, own = FoundFiles(), store_of(paths).files()
     ids = SearchTerms(memory_ids, whole=memory_ids)
 

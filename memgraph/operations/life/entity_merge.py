@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memgraph.errors import Conflict, NotFound
+from memgraph.ids import ENTITY_PREFIX
 from memgraph.model.entities import EntityInfo
 from memgraph.model.enums import EntityType
 from memgraph.operations.life.profiles import EntityReader, one_word_names
@@ -96,7 +97,7 @@ def _of_its_own(
     name = EntityName(key, written, EntityType.PERSON)
     if entities.find(transaction, [name]).keys.get(name, row.pk) != row.pk:
         return []
-    entity_id = opened.ids.new("ent_")
+    entity_id = opened.ids.new(ENTITY_PREFIX)
     pk = entities.create(transaction, {name: entity_id}, transaction.at)[name]
     return [EntityRecord(pk, entity_id, written, key, name.type, 0)]
 

@@ -23,6 +23,7 @@ from memgraph.errors import (
 )
 from memgraph.log import EventLog
 from memgraph.model.enums import ModelUse, Sensitivity
+from memgraph.model.values import compact_json
 from memgraph.providers.completion import (
     CompletionProvider,
     completion_provider,
@@ -33,7 +34,6 @@ from memgraph.providers.usage import ModelUsage, usage_tally
 from memgraph.service.meters import Meters
 from memgraph.store import metadata
 from memgraph.store.engine import Database
-from memgraph.store.rows import compact_json
 from memgraph.store.snapshot import Snapshot
 
 

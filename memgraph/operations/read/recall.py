@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from memgraph.config.schema import MemorySettings
 from memgraph.errors import DatabaseCorrupt
+from memgraph.ids import RECEIPT_PREFIX
 from memgraph.model.context import ContextBlock, ContextPackage
 from memgraph.model.recall import (
     Bundle,
@@ -21,7 +22,7 @@ from memgraph.operations.write.embedding import other_model
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import recall as recall_rows
-from memgraph.store.recall import StoreState
+from memgraph.store.recall import RecallFilter, StoreState
 from memgraph.store.snapshot import despite_damage
 
 if TYPE_CHECKING:
@@ -31,15 +32,17 @@ if TYPE_CHECKING:
 AnswerT = TypeVar("AnswerT", Bundle, ContextBlock, ContextPackage)
 
 
-def answer(opened: OpenOrchestrator, viewer: Viewer, request: RecallRequest) -> Bundle:
-    """Answer a recall request from one orchestrator.
+def answer(
+    opened: OpenOrchestrator, viewer: Viewer, request: RecallRequest
+) -> tuple[Bundle, RecallFilter]:
+    """Answer a recall request from one orchestrator; also return its filter, for the receipt.
 
     Raises:
         AccessDenied: the viewer may not see what the request asks for.
         StorageError: the database cannot be read.
     """
-    bundle, damaged = despite_damage(lambda: _answered(opened, viewer, request))
-    return with_damage(opened, bundle, damaged)
+    (bundle, narrowing), damaged = despite_damage(lambda: _answered(opened, viewer, request))
+    return with_damage(opened, bundle, damaged), narrowing
 
 
 def with_damage(opened: OpenOrchestrator, answered: AnswerT, damaged: int) -> AnswerT:
@@ -53,12 +56,15 @@ def with_damage(opened: OpenOrchestrator, answered: AnswerT, damaged: int) -> An
     return answered.model_copy(update={"degraded": (*answered.degraded, note)})
 
 
-def _answered(opened: OpenOrchestrator, viewer: Viewer, request: RecallRequest) -> Bundle:
+def _answered(
+    opened: OpenOrchestrator, viewer: Viewer, request: RecallRequest
+) -> tuple[Bundle, RecallFilter]:
     # Imported late: it loads numpy, which most commands do not need.
-    from memgraph.retrieval.recall import RECEIPT_PREFIX, bundled
+    from memgraph.retrieval.recall import bundled
 
     with reading(opened, viewer, request, by_filters=True, as_now=False) as chosen:
-        return bundled(chosen, request.query, opened.ids.new(RECEIPT_PREFIX))
+        bundle = bundled(chosen, request.query, opened.ids.new(RECEIPT_PREFIX))
+        return bundle, chosen.narrowing
 
 
 @contextmanager

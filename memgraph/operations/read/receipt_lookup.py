@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from memgraph.errors import InvalidInput, NotFound
+from memgraph.ids import BULLETIN_PREFIX, RECEIPT_PREFIX
 from memgraph.model.receipts import (
     BulletinHistory,
     Receipt,
@@ -58,7 +59,7 @@ def receipt_list(
     conditions = {name: value for name, value in fields.items() if value is not None}
     for name, value in conditions.items():
         _check_id(value, name)
-    _check_page(before, "rcl_")
+    _check_page(before, RECEIPT_PREFIX)
     opened.receipts.flush()
     visible: list[Receipt] = []
     max_scanned = MAX_RECEIPTS_LOOKED_AT
@@ -77,7 +78,7 @@ def bulletin_history(
     opened: OpenOrchestrator, view: View, *, limit: int, before: str | None
 ) -> BulletinHistory:
     """Return the bulletins that the view covers, newest first; see ``Receipts.bulletins``."""
-    _check_page(before, "bul_")
+    _check_page(before, BULLETIN_PREFIX)
     opened.receipts.flush()
     with opened.database.read() as snapshot:
         return receipts.bulletins(

@@ -20,10 +20,10 @@ from memgraph.model.context import ContextBlock, ContextPackage
 from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptItem, degraded_field
 from memgraph.rules.erasure import MARK, redacted_words
-from memgraph.rules.scope import Viewer
 from memgraph.service.background import InFlightCalls
 from memgraph.store import decay, erasure, receipts
 from memgraph.store.engine import Database
+from memgraph.store.recall import RecallFilter
 from memgraph.store.receipts import NewReceipt, uses
 from memgraph.store.rows import json_text
 
@@ -39,13 +39,9 @@ GIVE_WAY_S = 0.02
 MAX_KEPT = 1_024
 
 
-def of_recall(viewer: Viewer, request: RecallRequest, bundle: Bundle) -> NewReceipt:
+def of_recall(request: RecallRequest, bundle: Bundle, narrowing: RecallFilter) -> NewReceipt:
     """Return the receipt of a recall, with the data to complete it."""
-    # Imported late: only recalls need it, and they have loaded it already.
-    from memgraph.retrieval.request import narrowed
-
     match = "" if request.as_of is not None else bundle.account.match
-    narrowing = narrowed(request, viewer, bundle.at)
     return NewReceipt(Receipt.of(request, bundle), bundle, match, narrowing)
 
 

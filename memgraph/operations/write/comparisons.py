@@ -327,7 +327,7 @@ class ComparisonWorker:
         active = memories.active_ids(transaction, ids)
         memory_id = question.memory.memory_id
         written = StoredBatch()
-        writer = self._opened.writer.comparer
+        writer = self._opened.writer.model_edges
         for link in links:
             other = link.to_id if link.from_id == memory_id else link.from_id
             if not {memory_id, other} <= active or comparisons.joined_ids(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from memgraph.errors import Conflict, InvalidInput, MemgraphError, NotFound
-from memgraph.ids import IdSource
+from memgraph.ids import EDGE_PREFIX, IdSource
 from memgraph.model.enums import EdgeType
 from memgraph.model.values import MAX_REASON_CHARS, Edge, EdgeInput, Outcome
 from memgraph.operations.write.changes import reopen, require_unreplaced, state_of
@@ -112,7 +112,7 @@ class EdgeWriter:
         stored_targets = sorted({to_id for _, to_id, _ in places if to_id not in written.new})
         known_ids = written.new | memories.existing_ids(transaction, stored_targets, self.view)
         rows = {
-            place: _row(self.ids.new("edge_"), from_id, to_id, links[place], transaction.at)
+            place: _row(self.ids.new(EDGE_PREFIX), from_id, to_id, links[place], transaction.at)
             for (from_id, to_id, _), place in places.items()
             if to_id in known_ids
         }
@@ -197,7 +197,7 @@ class EdgeWriter:
         written: StoredBatch,
     ) -> Outcome:
         if existing is None:
-            row = _row(self.ids.new("edge_"), from_id, to_id, link, transaction.at)
+            row = _row(self.ids.new(EDGE_PREFIX), from_id, to_id, link, transaction.at)
             edges.insert(transaction, row)
         elif _decides(link, existing):
             if existing.resolution is not None:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from memgraph.config import Settings
-from memgraph.ids import IdSource
+from memgraph.ids import ENTITY_PREFIX, IdSource
 from memgraph.model.conversation import SpeakerRole, voice_of
 from memgraph.model.enums import EntityType, ModelUse
 from memgraph.model.values import MAX_NAME_CHARS
@@ -535,7 +535,7 @@ class EntityLinker:
         for name in names:
             if name not in keys:
                 new_names.setdefault((name.key, name.type), name)
-        new_ids = {name: self._ids.new("ent_") for name in new_names.values()}
+        new_ids = {name: self._ids.new(ENTITY_PREFIX) for name in new_names.values()}
         created = entities.create(transaction, new_ids, transaction.at)
         for name in names:
             if name not in keys:

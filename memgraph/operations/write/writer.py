@@ -101,7 +101,7 @@ class Writer:
     asks_model: bool = False
 
     @property
-    def comparer(self) -> EdgeWriter:
+    def model_edges(self) -> EdgeWriter:
         """A writer of edges that a comparison or a model found, between any memories."""
         return EdgeWriter(self.ids, by_model=True)
 

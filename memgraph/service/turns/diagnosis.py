@@ -80,7 +80,7 @@ def gather(
     # The other half of the places is for the requested memories and their neighbours.
     top_n = min(settings.retrieval.top_n, max(inquiry.max_nodes // 2, 1))
     question = query_of(inquiry.question)
-    bundle = answer(opened, viewer, RecallRequest(query=question, top_n=top_n))
+    bundle, _ = answer(opened, viewer, RecallRequest(query=question, top_n=top_n))
     recalled = {item.memory.memory_id: item for item in bundle.items if question.strip()}
     ids = list(dict.fromkeys([*asked, *recalled]))
     with opened.database.read() as snapshot:

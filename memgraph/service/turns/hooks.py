@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from memgraph.bulletin.board import EMPTY, STALE
+from memgraph.ids import RECEIPT_PREFIX
 from memgraph.model.context import AgentProfile, BuiltBulletin, ContextPackage, ContextRequest
 from memgraph.model.receipts import Receipt
 from memgraph.model.turns import (
@@ -252,7 +253,7 @@ class MemoryHooks(DiagnosisHooks):
         if context is not None:
             asked["context"] = context.receipt_id
         return Receipt(
-            receipt_id=self._service.ids.new("rcl_"),
+            receipt_id=self._service.ids.new(RECEIPT_PREFIX),
             at=self._service.clock.now_ms(),
             query="",
             asked=asked,

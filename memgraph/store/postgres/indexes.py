@@ -145,7 +145,7 @@ def _lexeme(text: str) -> str:
     return f"'{quoted}'"
 
 
-def follow(transaction: Transaction) -> None:
+def index_texts(transaction: Transaction) -> None:
     """Index the words of the memories that the transaction changed."""
     pks = [pk for (pk,) in transaction.driver.execute(_DUE)]
     for start in range(0, len(pks), _BATCH):

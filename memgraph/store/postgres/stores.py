@@ -135,7 +135,7 @@ class PostgresStore:
     def alone(self) -> Iterator[Transaction]:
         with self._begun(writing(self.schema, wait_ms=PROVISIONING_WAIT_MS)) as transaction:
             yield transaction
-            indexes.follow(transaction)
+            indexes.index_texts(transaction)
 
     def back_up(
         self,

@@ -93,7 +93,7 @@ def expression(match: str) -> str:
     return match
 
 
-def follow(transaction: Transaction) -> None:
+def index_texts(transaction: Transaction) -> None:
     """Do nothing, because triggers update the index."""
 
 

@@ -155,13 +155,13 @@ def test_others_write_while_it_waits_for_a_reader(
     reader = sqlite.connect(str(orc.paths.database), isolation_level=None, check_same_thread=False)
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM memories").fetchone()
-    waiting, fold = threading.Event(), erase._fold
+    waiting, fold = threading.Event(), erase._fold_and_cut
 
     def folding(opened: OpenOrchestrator) -> bool:
         waiting.set()
         return fold(opened)
 
-    monkeypatch.setattr(erase, "_fold", folding)
+    monkeypatch.setattr(erase, "_fold_and_cut", folding)
 
     def write_then_end_the_reader() -> None:
         assert waiting.wait(60)

@@ -8,6 +8,7 @@ from typing import Any, Final
 from starlette.responses import RedirectResponse, Response
 
 from memgraph.errors import AccessDenied, Conflict, InvalidInput, NotFound
+from memgraph.ids import EDGE_PREFIX, RECEIPT_PREFIX
 from memgraph.model.access import Permission
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.recall import Bundle
@@ -28,8 +29,8 @@ PREFIXES: Final = {
     "fact_": "memories",
     "ep_": "memories",
     "ref_": "memories",
-    "edge_": "contradictions",
-    "rcl_": "answers",
+    EDGE_PREFIX: "contradictions",
+    RECEIPT_PREFIX: "answers",
 }
 """The pages that show a record, by the beginning of its id."""
 ULID_CHARS: Final = 26
