@@ -292,7 +292,6 @@ class SqliteEngine(Engine):
     schema = staticmethod(schema)
 
     def vectors(self, snapshot: Snapshot, cache: HeldVectors | None = None) -> VectorIndex:
-        # This loads numpy, which most commands do not need.
         return SqliteVectorIndex(snapshot, cache)
 
     @contextmanager

@@ -110,7 +110,6 @@ class SqliteStore:
         ``BEGIN`` combines several statements in one transaction, until ``commit``, ``rollback`` or
         ``close``.
         """
-        # Importing sqlmodel takes 0.3 s.
         sqlite.require_suitable_sqlite()
         require_file(self.path)
 
