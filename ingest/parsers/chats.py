@@ -184,7 +184,11 @@ def _read_chat(turns: Conversation, chat: _Chat, place: int | None) -> None:
             problem = "no text" if isinstance(message, dict) else "not an object"
             turns.document.report(SkippedPart.MESSAGE_INVALID, where, {"problems": [problem]})
             continue
+        findings = len(turns.document.findings)
         text = _message_text(message, where, turns.document)
+        if not text and len(turns.document.findings) > findings:
+            # Its parts are reported as left out.
+            continue
         time = _time(message, turns.document, where)
         speaker = _speaker(message) or "unknown"
         role = message.get("role")

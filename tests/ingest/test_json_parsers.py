@@ -158,6 +158,7 @@ def test_the_openai_shape() -> None:
             {"role": "tool", "tool_call_id": "t", "content": "a cat"},
             {"role": "assistant", "content": None},
             {"content": "nobody said this"},
+            {"role": "user", "content": 42},
         ]
     )
     assert [(each.source_role, each.content) for each in parsed.candidates] == [
@@ -171,6 +172,7 @@ def test_the_openai_shape() -> None:
     assert [(each.code, each.locator) for each in parsed.findings] == [
         (SkippedPart.CONTENT_PART_SKIPPED, "/1/content/1"),
         (SkippedPart.MESSAGE_EMPTY, "/4"),
+        (SkippedPart.CONTENT_PART_SKIPPED, "/6/content/0"),
     ]
     assert [each.sequence for each in parsed.candidates] == [0, 1, 2, 3, 4]
 
