@@ -7,15 +7,16 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
 from model_server import KEY, Behaviour, ModelServer
 from test_answering_server import answerer, serving
 
-from benchmarks import answer_sets, answers, reader
+from benchmarks import answer_sets, answers, locomo, reader
 from benchmarks.answer_sets import Question
-from benchmarks.answers import BLOCK, FUSION, RECALL, SOURCES, WHOLE, Line
+from benchmarks.answers import BLOCK, FUSION, RECALL, SOURCES, WHOLE, Line, Printed, Store
 from benchmarks.plain import PlainSearch
 from benchmarks.reader import Readers
 from memgraph import Orchestrator
@@ -503,12 +504,28 @@ def test_the_talk_in_the_docs_is_read(tmp_path: Path) -> None:
     assert talk.questions[0].evidence == {"s2:t1"}
 
 
-def test_one_real_conversation(shared: Path, tmp_path: Path) -> None:
+def test_one_real_conversation(
+    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = json.loads((shared / "data" / "locomo" / "locomo-dev.json").read_text())
     path = tmp_path / "one.json"
     path.write_text(json.dumps(whole[1:2]))
+    recalled: dict[str, list[str]] = {}
+    ask = Store.ask
+
+    def noted(store: Store, source: str, question: str) -> Printed:
+        printed = ask(store, source, question)
+        if source == RECALL:
+            recalled[question] = [name for line in printed.lines for name in line.turns]
+        return printed
+
+    monkeypatch.setattr(Store, "ask", noted)
     found = answers.run([path], limit=30)["sets"]["one"]
     assert set(SOURCES) <= found.keys()
     assert found[RECALL]["evidence"] >= 0.8
     assert found[RECALL]["evidence"] > found[FUSION]["evidence"]
     assert found[WHOLE]["tokens"] > 10 * found[RECALL]["tokens"]
+    [talk] = answer_sets.read(path, limit=30)
+    scores = [locomo.score(recalled[each.text], each.evidence) for each in talk.questions]
+    assert fmean(each["recall@10"] for each in scores) >= 0.7
+    assert fmean(each["hit@10"] for each in scores) >= 0.75
