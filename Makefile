@@ -53,15 +53,12 @@ $(RUNTIME): pyproject.toml benchmarks/pyproject.toml constraints.txt
 	@$(PIP) --editable '.[server,client]' --editable benchmarks
 	@touch $(RUNTIME)
 
-# All at once, since each call of pip builds and resolves anew; bytecode is written on all cores.
-$(STAMP): pyproject.toml benchmarks/pyproject.toml constraints.txt
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+$(STAMP): $(RUNTIME)
 	@echo "Installing what tests and checks need into .venv: some minutes the first time"
-	@$(BIN)/python -m pip uninstall --quiet --quiet --yes memgraph
-	@$(PIP) --no-compile --editable '.[dev]' --editable benchmarks
-	@# Templates and code for other versions of Python stay as they are.
+	@$(PIP) --no-compile --editable '.[dev]'
+	@# On all cores; templates and code for other versions of Python stay as they are.
 	@$(BIN)/python -m compileall -qq -j 0 .venv/lib || true
-	@touch $(RUNTIME) $(STAMP)
+	@touch $(STAMP)
 
 $(RELEASE): $(STAMP)
 	@$(PIP) --editable '.[release]'

@@ -225,13 +225,14 @@ def generate_in(
     pairs = [tuple(side.memory_id for side in in_order((one.first, one.second))) for one in open_]
     sides = [side for pair in pairs[: limit // 2] for side in pair]
     texts = queries.excerpts(snapshot, view, sides, at)
-    since = _withdrawn(snapshot, view, material.excerpts)
-    unsupported = sorted(since, key=lambda one: (-since[one], one))
     doubts = [
         doubt
         for doubt in queries.UNCERTAIN.read(snapshot, view, at, 0.0)[:limit]
         if _is_shown(doubt)
     ]
+    doubted = {doubt.memory_id: doubt for doubt in doubts}
+    since = _withdrawn(snapshot, view, material.excerpts | texts | doubted)
+    unsupported = sorted(since, key=lambda one: (-since[one], one))[: limit // 4]
     for memory_id in unsupported:
         material.note(memory_id, f"evidence withdrawn {iso(since[memory_id])[:10]}")
     for doubt in doubts:
@@ -248,12 +249,18 @@ def generate_in(
     offered[BulletinSection.CONFLICTS_AND_UNCERTAINTIES] = [
         *_in_turn(
             [material.entry(*pair) for pair in pairs[: limit // 2] if {*pair} <= texts.keys()],
-            [material.entry(memory_id) for memory_id in unsupported[: limit // 4]],
+            [material.entry(memory_id) for memory_id in unsupported],
         ),
-        *(material.entry(doubt.memory_id) for doubt in doubts),
+        *(
+            material.entry(doubt.memory_id)
+            for doubt in doubts
+            if doubt.memory_id not in unsupported
+        ),
     ]
     doubtful = queries.UNCERTAIN.total(snapshot, view, at)
-    totals[BulletinSection.CONFLICTS_AND_UNCERTAINTIES] = len(pairs) + len(unsupported) + doubtful
+    totals[BulletinSection.CONFLICTS_AND_UNCERTAINTIES] = (
+        len(pairs) + len({*unsupported} - doubted.keys()) + doubtful
+    )
     key = view_key(viewer, settings, zone)
     return composed(offered, settings, change_seq=seq, key=key, totals=totals, zone=zone)
 

@@ -27,7 +27,7 @@ from memgraph.store import entities, graph, recall
 from memgraph.store.engine import Deadline, DeadlinePassed
 from memgraph.store.recall import CandidateReader, RecallCandidate, RecallFilter
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.visibility import STANDING
+from memgraph.store.visibility import STANDING, View
 
 if TYPE_CHECKING:
     import numpy as np
@@ -238,7 +238,8 @@ class SnapshotSearch:
             self._leg(legs, "vector", lambda n, by: recall.by_vector(vector, by, n, index))
         if name_keys and self._weighs("entity"):
             with self.timed("entity"), self._bounded("entity", legs):
-                view = self._standing.narrowing.view
+                # A name holds, though the memory that said it was retracted.
+                view = View(self.narrowing.view.viewer, self.narrowing.view.as_of)
                 legs.entity_pks = entities.known_by(self.snapshot, name_keys, view)
         if pks := legs.entity_pks:
             self._leg(

@@ -242,6 +242,10 @@ def meant_by(snapshot: Snapshot, keys: Collection[str]) -> dict[str, int]:
     return {key: next(iter(pks)) for key, pks in meant.items() if len(pks) == 1} | single
 
 
+MOST_LINKS: Final = 1_000
+"""So many of the newest memories of an entity tell by which names a reader knows it."""
+
+
 @prepared
 def _known_by(view: View) -> sa.Select[Any]:
     """Return the entities of names that a memory of the view says: (key, whole name, entity)."""
@@ -267,13 +271,16 @@ def _known_by(view: View) -> sa.Select[Any]:
         )
     ).subquery("k")
 
+    links = sa.select(n.c.memory_pk, n.c.names).where(n.c.entity_pk == named.c.pk)
+    newest = links.order_by(n.c.memory_pk.desc()).limit(MOST_LINKS).correlate(named).subquery("n")
+
     def is_linked_by(key: Column) -> Column:
         line = sa.literal("\n")
-        return sa.func.instr(line + n.c.names + line, line + key + line) > 0
+        return sa.func.instr(line + newest.c.names + line, line + key + line) > 0
 
     said = is_linked_by(named.c.key) | (~named.c.is_whole & is_linked_by(named.c.name))
-    known = sa.exists().select_from(ordered(n, (r, r.c.pk == n.c.memory_pk)))
-    known = known.where(n.c.entity_pk == named.c.pk, said, view.where(r)).correlate(named)
+    known = sa.exists().select_from(ordered(newest, (r, r.c.pk == newest.c.memory_pk)))
+    known = known.where(said, view.where(r)).correlate(named)
     query = sa.select(named.c.key, named.c.is_whole, named.c.pk).distinct()
     return query.where(known).order_by(named.c.key, named.c.pk)
 

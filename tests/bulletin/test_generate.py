@@ -130,8 +130,9 @@ def test_what_stands_on_fallen_ground_is_named_in_turn_with_conflicts_and_before
     secret = filling.memory(sensitivity="Restricted")
     over = filling.memory(valid_until=NOW)
     unsure = filling.memory(confidence=0.2)
+    doubly = filling.memory(confidence=0.1)
     one, other, third = filling.memory(), filling.memory(), filling.memory()
-    for each in (middle, secret, over):
+    for each in (middle, secret, over, doubly):
         filling.derived(each, ground)
     filling.derived(above, middle)
     for side in (other, third):
@@ -145,11 +146,13 @@ def test_what_stands_on_fallen_ground_is_named_in_turn_with_conflicts_and_before
         (one,),
         (above,),
         (other, one),
+        (doubly,),
         (unsure,),
     ]
     assert ", evidence withdrawn 2026-01-02: It follows. #" in lines[2].text
     assert lines[3].text.startswith("See [")
-    assert ", confidence 0.20: " in lines[4].text
+    assert ", evidence withdrawn 2026-01-02, confidence 0.10: " in lines[4].text
+    assert ", confidence 0.20: " in lines[5].text
     assert "Poison" not in bulletin.text
 
 

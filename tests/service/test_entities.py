@@ -712,6 +712,15 @@ def test_a_question_names_whoever_is_known(orc: Orchestrator) -> None:
     ]
 
 
+def test_a_merged_name_outlives_the_memory_that_said_it(orc: Orchestrator) -> None:
+    orc.remember("Ada Lovelace wrote notes.")
+    said = orc.remember("Ada Byron was her name.")
+    orc.entities.merge("Ada Byron", "Ada Lovelace", reason="one person")
+    orc.retract(said, reason="tidied")
+    asked = orc.recall("What did Ada Byron write?").items
+    assert ["entity" in each.legs for each in asked] == [True]
+
+
 @pytest.mark.engines
 def test_a_question_with_a_name_from_hidden_memories_finds_nothing_by_it(
     service: MemoryService,
