@@ -54,12 +54,13 @@ _PHRASE = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(r"[.,;:(\n]\s*|\band\s+")
-_SELF = re.compile(r"\W*(?:this (?:ADR|record|decision|document))?\s*", re.IGNORECASE)
+_SELF = re.compile(r"\W*(?:this (?:ADR|record|decision|document)\s*)?", re.IGNORECASE)
 _RECORD = re.compile(
     r"(?:\b(?:ADR|MADR|record|decision|RFC)s?[\s#_-]*|#)0*(\d{1,5})(?![\d.]*\d)", re.IGNORECASE
 )
-_BARE_NUMBER = re.compile(r"^\W{0,3}0*(\d{1,5})(?=[\s.,;:)\]-]|$)")
+_BARE_NUMBER = re.compile(r"\W{0,3}0*(\d{1,5})(?=[\s.,;:)\]-]|$)")
 _FILE = re.compile(r"[^\s\[\]()<>\"']{1,200}\.md\b")
+_MAX_GAP_CHARS = 200
 _STATUS_END = re.compile(r"\s+(?:by|on|in favou?r)\b|[^\w\s-]|\d")
 
 
@@ -246,15 +247,16 @@ def relations(
     """
     for sentence in [text] if numbers else split_sentences(text):
         references = _references(sentence, links, path)
-        clause = scanned = 0
+        first = references[0][0] if references else len(sentence)
+        clause = scanned = following = 0
         for match in _PHRASE.finditer(sentence):
             for boundary in _CLAUSE.finditer(sentence, scanned, match.start()):
                 clause = boundary.end()
+            # Only the first phrase of a clause can stand at its beginning.
+            own = clause >= scanned and bool(_SELF.fullmatch(sentence, clause, match.start()))
             scanned = match.start()
-            own = _SELF.fullmatch(sentence, clause, scanned) is not None
             incoming = match["by"] != "s"
-            third = any(start < match.start() for start, _, _, _ in references)
-            if not own and (third or not (incoming and match["passive"])):
+            if not own and (first < match.start() or not (incoming and match["passive"])):
                 continue
             effect: Effect = "supersedes"
             if match["verb"].casefold() == "amend":
@@ -262,16 +264,28 @@ def relations(
             elif match["before"] or match["after"] or not own:
                 effect = "supersedes_partly"
             end = match.end()
-            following = [each for each in references if each[0] >= end]
-            if numbers and not following and (bare := _BARE_NUMBER.match(sentence[end:])):
-                at = end + bare.start(1)
-                following = [(at, at, number_keys(int(bare[1]), path), bare[1])]
-            for start, last, targets, label in following:
-                if len(sentence[end:start].split()) > 1:
+            while following < len(references) and references[following][0] < end:
+                following += 1
+            is_last = following == len(references)
+            if numbers and is_last and (bare := _BARE_NUMBER.match(sentence, end)):
+                at = bare.start(1)
+                references.append((at, at, number_keys(int(bare[1]), path), bare[1]))
+            while following < len(references):
+                start, last, targets, label = references[following]
+                if not _is_near(sentence, end, start):
                     break
                 end = last
+                following += 1
                 reason = f"{' '.join(match.group().split())} {label}"[:200]
                 yield RecordRelation(targets, effect, not incoming, reason)
+
+
+def _is_near(sentence: str, end: int, start: int) -> bool:
+    """Return True if at most one word stands between two places, and it begins no further clause
+    such as "amends"."""
+    if start - end > _MAX_GAP_CHARS or len(sentence[end:start].split()) > 1:
+        return False
+    return not (_CLAUSE.search(sentence, end, start) and _PHRASE.search(sentence, end, start))
 
 
 _Reference = tuple[int, int, tuple[str, ...], str]
@@ -294,8 +308,12 @@ def _references(text: str, links: Sequence[TextLink], path: str) -> list[_Refere
         if keys := link_keys(link.href, path):
             references.append((at, cursor, keys, link.label))
     for pattern in (_FILE, _RECORD):
+        earlier, at, covered = sorted(spans), 0, 0
         for match in pattern.finditer(text):
-            if any(start <= match.start() < end for start, end in spans):
+            while at < len(earlier) and earlier[at][0] <= match.start():
+                covered = max(covered, earlier[at][1])
+                at += 1
+            if match.start() < covered:
                 continue
             spans.append(match.span())
             keys = (

@@ -162,6 +162,15 @@ def test_what_is_not_said_for_sure_is_related_at_most(sentence: str) -> None:
     assert {link.edge_type for link in document.links} == {EdgeType.RELATED_TO}
 
 
+@pytest.mark.parametrize("between", [",", "\n", ", "])
+def test_each_record_is_named_by_the_phrase_before_it(between: str) -> None:
+    document = parse(record(f"Supersedes [3](0003-c.md){between}amends [4](0004-d.md)"))
+    assert [(link.target, link.partial) for link in updates(document)] == [
+        ("path:adr/0003-c.md", False),
+        ("path:adr/0004-d.md", True),
+    ]
+
+
 def test_links_to_the_web_and_to_other_kinds_of_files_are_no_edges() -> None:
     text = "See [a](https://example.org/x.md), [b](../main.tf), ![c](c.png) and [d](#decision)."
     assert parse(record(context=text)).links == []

@@ -217,14 +217,16 @@ def test_front_matter_holds_strings_only() -> None:
         "# a\n" * 2_000,
         "[a](b.md) " * 3_000,
         "superseded by " * 20_000 + "\n",
+        "superseded by ADR 7, " * 20_000 + "\n",
+        "superseded by a.md, " * 20_000 + "\n",
     ],
 )
 def test_hostile_markdown_takes_linear_time(text: str) -> None:
     started = time.process_time()
     with suppress(IngestRejected):
         parse(f"# T\n\n## Status\n\n{text}\n\n## Decision\n\n{text}\n")
-    # Generous: what is quadratic here takes minutes.
-    assert time.process_time() - started < 30
+    # Generous: these take a second, or 20 and more where something is quadratic.
+    assert time.process_time() - started < 10
 
 
 @pytest.mark.parametrize("mark", ["> ", "- "])
