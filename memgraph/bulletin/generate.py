@@ -251,15 +251,11 @@ def generate_in(
             [material.entry(*pair) for pair in pairs[: limit // 2] if {*pair} <= texts.keys()],
             [material.entry(memory_id) for memory_id in unsupported],
         ),
-        *(
-            material.entry(doubt.memory_id)
-            for doubt in doubts
-            if doubt.memory_id not in unsupported
-        ),
+        *(material.entry(one) for one in doubted if one not in unsupported),
     ]
     doubtful = queries.UNCERTAIN.total(snapshot, view, at)
     totals[BulletinSection.CONFLICTS_AND_UNCERTAINTIES] = (
-        len(pairs) + len({*unsupported} - doubted.keys()) + doubtful
+        len(pairs) + len(since.keys() - doubted.keys()) + doubtful
     )
     key = view_key(viewer, settings, zone)
     return composed(offered, settings, change_seq=seq, key=key, totals=totals, zone=zone)

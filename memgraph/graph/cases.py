@@ -175,14 +175,14 @@ class CaseReader:
         )
         state = contradiction_state(edge.resolution)
         journal = self._journal(edge)
+        # It rests on the confidence of today, which a later decision has changed.
+        is_suggested = state == "open" and not is_change_mark(edge) and self._view.as_of is None
         return Case(
             edge=edge,
             state=state,
             moot=_is_moot(edge, in_order),
             sides=(first, second),
-            suggestion=(
-                None if state != "open" or is_change_mark(edge) else suggest(first, second)
-            ),
+            suggestion=suggest(first, second) if is_suggested else None,
             journal=journal[-MAX_JOURNAL:],
             at=self._at,
             cut=len(journal) > MAX_JOURNAL or first.influence.cut or second.influence.cut,

@@ -27,6 +27,8 @@ from memgraph.model.values import Memory, StoredSource, built
 from memgraph.retrieval.legs import LegResults, SnapshotSearch, Timed
 from memgraph.retrieval.request import PreparedRequest
 from memgraph.retrieval.scores import (
+    MODIFIERS,
+    OF_A_TIME,
     CandidateStates,
     RatedCandidate,
     in_order,
@@ -279,7 +281,9 @@ class Recall:
         return ranked, states
 
     def _rater(self, states: CandidateStates) -> Callable[..., RatedCandidate]:
-        return partial(rate_candidate, self.narrowing.at, self.settings.decay.exponent, states)
+        settings = MODIFIERS if self.request.valid_at is None else OF_A_TIME
+        exponent = self.settings.decay.exponent
+        return partial(rate_candidate, settings, self.narrowing.at, exponent, states)
 
     def _with_shares(
         self, ranked: list[RatedCandidate], legs: LegResults, origins: _Origins

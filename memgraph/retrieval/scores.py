@@ -19,6 +19,8 @@ from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 
 MODIFIERS = ModifierSettings()
+OF_A_TIME = ModifierSettings(superseded_factor=1.0)
+"""What was valid at a time is no worse an answer about that time for having been replaced since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,7 @@ class RatedCandidate(NamedTuple):
 
 
 def rate_candidate(
+    settings: ModifierSettings,
     at: int,
     exponent: float,
     states: CandidateStates,
@@ -110,6 +113,7 @@ def rate_candidate(
     """Return a candidate with its modified score. Raises DatabaseCorrupt: a damaged row.
 
     Args:
+        settings: the range of every modifier.
         at: the time of the recall, milliseconds.
         exponent: the exponent of the decay.
     """
@@ -120,7 +124,7 @@ def rate_candidate(
     days = days_idle(at, candidate.created_at, candidate.last_accessed_at)
     confidence = effective_confidence(candidate.confidence, candidate.decay_rate, days, exponent)
     factors = modifiers(
-        MODIFIERS,
+        settings,
         candidate.importance,
         confidence,
         at - candidate.said_at,

@@ -9,7 +9,8 @@ import pytest
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
-from memgraph.errors import Conflict, NotFound, ProviderRejected
+from memgraph.errors import Conflict, ProviderRejected
+from memgraph.ids import short_id
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.values import Edge
 from memgraph.providers.pair_reader import PairVerdict, StatementPair
@@ -218,7 +219,7 @@ def test_an_accepted_mark_is_in_force(orc: Orchestrator) -> None:
     assert orc.get(old).status is MemoryStatus.SUPERSEDED
     assert orc.get(new).status is MemoryStatus.ACTIVE
     assert orc.verify().ok
-    with pytest.raises(NotFound):
+    with pytest.raises(Conflict):
         orc.contradictions.accept(mark.edge_id, reason="again")
 
 
@@ -227,7 +228,8 @@ def test_an_accepted_mark_is_undone_as_its_refusal_says(orc: Orchestrator) -> No
     [mark] = orc.settle().compared.marks
     orc.contradictions.accept(mark.edge_id, reason="the manual says so")
     for name in (mark.edge_id, mark.edge_id[-6:]):
-        with pytest.raises(NotFound, match=f"retract {new} and then restore {old}"):
+        said = f"retract {short_id(new)} and then restore {short_id(old)}"
+        with pytest.raises(Conflict, match=said):
             orc.contradictions.reopen(name, reason="too early")
     orc.retract(new, reason="too early")
     assert orc.get(old).status is MemoryStatus.SUPERSEDED

@@ -377,6 +377,20 @@ def test_what_was_true_at_a_time_and_what_was_known_then_are_two_questions(
     assert found(valid_at=before) == {first, learnt_late}
     assert found(valid_at=now) == {second, learnt_late}
     assert found(as_of=before, valid_at=before) == {first}
+    # It is the answer of then, and no worse for what replaced it.
+    [then, _] = orc.recall("When does the harbour office open?", valid_at=before).items
+    assert (then.memory.memory_id, then.modifiers["status"]) == (first, 1.0)
+
+
+def test_a_case_of_an_earlier_time_suggests_nothing(orc: Orchestrator, clock: FixedClock) -> None:
+    wrong, right = put(orc, "The ferry leaves at two."), put(orc, "The ferry leaves at five.")
+    edge = orc.relate(wrong, "Contradicts", right)
+    told = clock.now_ms()
+    clock.advance(days=1)
+    assert orc.contradictions.get(edge).suggestion is not None
+    orc.contradictions.resolve(edge, winner=right, reason="the timetable")
+    assert orc.contradictions.get(edge, as_of=told).state == "open"
+    assert orc.contradictions.get(edge, as_of=told).suggestion is None
 
 
 def test_what_lost_a_contradiction_was_not_true(orc: Orchestrator, clock: FixedClock) -> None:

@@ -1852,8 +1852,8 @@ export interface components {
          *         sides: the older memory and the newer one.
          *         moot: it is open, but one side has been replaced or retracted; or it is resolved, but the
          *             memory that lost is active again, because the winner was retracted.
-         *         suggestion: None if it is resolved or dismissed, and for a mark of a change, whose weight is
-         *             the probability that the newer memory replaces the older one.
+         *         suggestion: None if it is resolved or dismissed, as of an earlier time, and for a mark of a
+         *             change, whose weight is the probability that the newer memory replaces the older one.
          *         journal: the entries about this edge, oldest first.
          *         at: the time of the case.
          */

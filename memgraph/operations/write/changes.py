@@ -10,6 +10,7 @@ from typing import Any
 
 from memgraph.config.schema import DecaySettings
 from memgraph.errors import Conflict, NotFound
+from memgraph.ids import short_id
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.values import Edge, Memory
 from memgraph.rules.evidence import independent_sources, strengthened
@@ -247,14 +248,17 @@ def contradiction_or_mark(snapshot: Snapshot, edge_id: str, view: View) -> Edge:
 
     Raises:
         NotFound: it does not exist, an end is hidden, or it is neither.
+        Conflict: it is a mark that was put in force.
     """
     edge = _visible(snapshot, edge_id, view)
     if edge.edge_type is not EdgeType.CONTRADICTS and not is_change_mark(edge):
         message = f"{edge_id} is neither a contradiction nor a mark, its type is {edge.edge_type}"
         if edge.edge_type is EdgeType.UPDATES:
-            message = (
-                f"{edge_id} is in force and no mark any more; to undo it, retract"
-                f" {edge.from_id} and then restore {edge.to_id} (the command is restore-memory)"
+            newer, older = short_id(edge.from_id), short_id(edge.to_id)
+            raise Conflict(
+                f"{short_id(edge_id)} is in force and no mark any more; to undo it, retract {newer}"
+                f" and then restore {older} (the command is restore-memory)",
+                edge_id=edge_id,
             )
         raise NotFound(message, edge_id=edge_id)
     return edge
@@ -307,7 +311,7 @@ def resolve(
     if winner_id not in (edge.from_id, edge.to_id):
         raise Conflict(
             "the winner must be one of the two contradicting memories:"
-            f" {edge.from_id} or {edge.to_id}",
+            f" {short_id(edge.from_id)} or {short_id(edge.to_id)}",
             winner=winner_id,
             sides=[edge.from_id, edge.to_id],
         )

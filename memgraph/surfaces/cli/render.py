@@ -283,8 +283,8 @@ LINES: Final[Mapping[str, Callable[[Any, Known], str]]] = {
 """The classes that are one line, by name; the second argument has the texts of memories by id."""
 TITLES: Final[Mapping[str, Callable[[Any], str]]] = {
     "SourceRetraction": lambda item: (
-        f"{counted(item.retracted, 'memory', 'memories')}"
-        f" {'would be retracted' + _UNCHANGED if item.dry_run else 'were retracted'}"
+        counted(item.retracted, "memory", "memories")
+        + (f" would be retracted{_UNCHANGED}" if item.dry_run else " retracted")
     ),
     "ErasureReport": lambda item: (
         counted(len(item.memory_ids), "memory", "memories")
