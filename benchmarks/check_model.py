@@ -26,12 +26,7 @@ from sqlmodel import select
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.errors import ProviderError
-from memgraph.model.enums import (
-    CapturedBy,
-    EdgeType,
-    MemoryKind,
-    MemoryStatus,
-)
+from memgraph.model.enums import CapturedBy, EdgeType, MemoryKind, MemoryStatus
 from memgraph.model.graph import Trace
 from memgraph.model.tables import MemoryRow
 from memgraph.operations.life import enrichment

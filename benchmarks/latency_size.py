@@ -9,13 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks import (
-    latency_load,
-    latency_process,
-    latency_targets,
-    latency_worst,
-    raw,
-)
+from benchmarks import latency_load, latency_process, latency_targets, latency_worst, raw
 from benchmarks.latency_load import NAME
 from benchmarks.synthetic import Corpus, corpus
 from benchmarks.timing import NO_READER, Tell, peak_memory_mb, percentiles, ratio, seconds

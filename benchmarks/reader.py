@@ -17,17 +17,8 @@ from pathlib import Path
 from typing import IO, Any, Final, Literal, TypeVar, cast
 
 from benchmarks.answer_sets import Question
-from memgraph.errors import (
-    InvalidInput,
-    ProviderAnswerInvalid,
-    ProviderError,
-    ProviderRejected,
-)
-from memgraph.providers.completion import (
-    CompletionProvider,
-    completion_provider,
-    object_schema,
-)
+from memgraph.errors import InvalidInput, ProviderAnswerInvalid, ProviderError, ProviderRejected
+from memgraph.providers.completion import CompletionProvider, completion_provider, object_schema
 from memgraph.providers.options import ModelOptions
 from memgraph.providers.usage import usage_tally
 

@@ -7,14 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from ingest.reasons import RejectionReason, SkippedPart, refuse
-from memgraph.model.enums import (
-    EdgeType,
-    MemoryKind,
-    MemoryStatus,
-    MemoryType,
-    Scope,
-    Sensitivity,
-)
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
 from memgraph.model.sources import FileLink
 from memgraph.model.values import EdgeInput
 from memgraph.text.paragraphs import cut

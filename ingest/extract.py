@@ -6,23 +6,11 @@ from collections.abc import Mapping
 from dataclasses import fields as dataclass_fields
 from typing import Any
 
-from ingest.candidates import (
-    MAX_CONFIDENCE,
-    MAX_IMPORTANCE,
-    IngestCandidate,
-    ParsedDocument,
-)
+from ingest.candidates import MAX_CONFIDENCE, MAX_IMPORTANCE, IngestCandidate, ParsedDocument
 from ingest.reasons import RejectionReason, SkippedPart, refuse
 from memgraph.errors import InvalidInput
 from memgraph.model.columns import DEFAULT_IMPORTANCE
-from memgraph.model.enums import (
-    CapturedBy,
-    MemoryKind,
-    MemoryType,
-    Scope,
-    Sensitivity,
-    SourceType,
-)
+from memgraph.model.enums import CapturedBy, MemoryKind, MemoryType, Scope, Sensitivity, SourceType
 from memgraph.model.sources import Document
 from memgraph.model.values import MAX_NAME_CHARS, MemoryInput, Source, validated
 

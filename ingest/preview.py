@@ -16,21 +16,9 @@ from ingest.claims import FileClaim, FileResult, Outcome, summary_of
 from ingest.drop_zone import DropEntry, FileToCopy, choose, display_path
 from ingest.extract import to_memories
 from ingest.parse import Above, parse_document
-from ingest.pipeline import (
-    HELD,
-    MAX_ATTEMPTS,
-    MEGABYTE,
-    place_of,
-    read_above,
-    waiting_files,
-)
+from ingest.pipeline import HELD, MAX_ATTEMPTS, MEGABYTE, place_of, read_above, waiting_files
 from ingest.reasons import RejectionReason
-from ingest.safe_files import (
-    FileVanished,
-    StillBeingWritten,
-    open_parent,
-    read_safely,
-)
+from ingest.safe_files import FileVanished, StillBeingWritten, open_parent, read_safely
 from memgraph.errors import IngestRejected, MemoryDisabled
 
 if TYPE_CHECKING:

@@ -18,13 +18,7 @@ import pytest
 from examples.orchestrator.channels import Inbox, read
 from examples.orchestrator.host import Host
 from examples.orchestrator.models import ScriptedModel
-from memgraph import (
-    MemoryHooks,
-    MemoryService,
-    MemoryType,
-    SourceType,
-    Viewer,
-)
+from memgraph import MemoryHooks, MemoryService, MemoryType, SourceType, Viewer
 from memgraph.clock import FixedClock
 from memgraph.ids import CountingIds, short_id
 

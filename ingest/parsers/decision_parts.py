@@ -12,13 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ingest.parsers.blocks import FrontMatter, read_blocks
-from ingest.parsers.file_names import (
-    date_in_name,
-    link_keys,
-    number_keys,
-    record_number,
-    title_of,
-)
+from ingest.parsers.file_names import date_in_name, link_keys, number_keys, record_number, title_of
 from memgraph.text.blocks import Block, HeadedSection, TextLink
 from memgraph.text.dates import DateOrder, read_date
 from memgraph.text.sentences import split_sentences

@@ -28,12 +28,7 @@ from ingest.candidates import (
 )
 from ingest.reasons import RejectionReason, SkippedPart, refuse
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
-from memgraph.model.values import (
-    MAX_ATTRIBUTES_CHARS,
-    MAX_CONTENT_CHARS,
-    MAX_NAME_CHARS,
-    EdgeInput,
-)
+from memgraph.model.values import MAX_ATTRIBUTES_CHARS, MAX_CONTENT_CHARS, MAX_NAME_CHARS, EdgeInput
 from memgraph.text.dates import read_json_time, to_ms
 
 _FIELDS = frozenset(("memories", "edges"))

@@ -19,12 +19,7 @@ from memgraph.errors import DatabaseCorrupt, StorageError
 from memgraph.model.operation import Progress, untold
 from memgraph.rules.similarity import content_hash
 from memgraph.store import embeddings, integrity, journal, postings, text_index, whole_tables
-from memgraph.store.journal import (
-    SEALED_FIELDS,
-    JournalHead,
-    chain_hash,
-    memory_seal,
-)
+from memgraph.store.journal import SEALED_FIELDS, JournalHead, chain_hash, memory_seal
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import row_count
 from memgraph.store.vector_index import VectorFault

@@ -14,14 +14,7 @@ from memgraph.client.server import JSON, Call, Read, Server, is_storable, value_
 from memgraph.errors import InvalidInput, NotFound, OrchestratorMissing
 from memgraph.model.access import Narrowing
 from memgraph.model.enums import MemoryKind
-from memgraph.model.operation import (
-    Method,
-    Operation,
-    is_local,
-    local,
-    methods_of,
-    operation_of,
-)
+from memgraph.model.operation import Method, Operation, is_local, local, methods_of, operation_of
 from memgraph.model.turns import MessageInput, TranscriptInput
 from memgraph.model.values import MemoryInput, Value, validated
 

@@ -25,19 +25,8 @@ from memgraph.model.access import Narrowing
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.enums import Scope
 from memgraph.model.operation import Awaited, Blocking, F, with_groups
-from memgraph.model.remote import (
-    MAX_BATCH,
-    Outcomes,
-    UploadResult,
-)
-from memgraph.model.values import (
-    EpisodeInput,
-    Memory,
-    MemoryInput,
-    Outcome,
-    Value,
-    validated,
-)
+from memgraph.model.remote import MAX_BATCH, Outcomes, UploadResult
+from memgraph.model.values import EpisodeInput, Memory, MemoryInput, Outcome, Value, validated
 from memgraph.operations.contexts import Contexts
 from memgraph.operations.everyday import Everyday
 from memgraph.operations.groups import Operations

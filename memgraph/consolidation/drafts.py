@@ -16,12 +16,7 @@ from memgraph.model.conversation import SpeakerRole, voice_of
 from memgraph.model.enums import CapturedBy, MemoryKind, MemoryType, SourceType
 from memgraph.model.jobs import RejectedItem
 from memgraph.model.values import MemoryInput, Source, validated
-from memgraph.rules.proposals import (
-    MAX_CONFIDENCE,
-    MAX_CONTENT_CHARS,
-    MAX_IMPORTANCE,
-    is_quoted,
-)
+from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_CONTENT_CHARS, MAX_IMPORTANCE, is_quoted
 from memgraph.rules.similarity import content_hash, is_near, same_order
 from memgraph.store import memories
 from memgraph.store.sessions import ComparisonPlace, TurnRow, same_facts

@@ -11,13 +11,7 @@ from memgraph.context.excerpts import excerpt
 from memgraph.context.items import item_of
 from memgraph.context.selection import BlockPlan
 from memgraph.errors import ConfirmationMissing
-from memgraph.model.context import (
-    MAX_LEFT_OUT,
-    OmittedMemory,
-    PackedItem,
-    TierShares,
-    TierUse,
-)
+from memgraph.model.context import MAX_LEFT_OUT, OmittedMemory, PackedItem, TierShares, TierUse
 from memgraph.model.enums import Scope
 from memgraph.model.values import built
 from memgraph.rules.budget import allocated, counted, divided, reached, select_within, token_cost

@@ -18,13 +18,7 @@ from memgraph.clock import iso, parse_time
 from memgraph.errors import InvalidInput
 from memgraph.model.context import ContextItem
 from memgraph.model.enums import CapturedBy, MemoryType, Scope, SourceType
-from memgraph.model.values import (
-    MAX_CONTENT_CHARS,
-    Memory,
-    MemoryInput,
-    Source,
-    validated,
-)
+from memgraph.model.values import MAX_CONTENT_CHARS, Memory, MemoryInput, Source, validated
 from memgraph.rules.budget import token_cost
 
 MAX_DEPTH: Final = 100

@@ -8,12 +8,7 @@ from typing import Any, Final
 from memgraph.errors import InvalidInput
 from memgraph.graph.redaction import read_details, status_periods, without_hidden
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
-from memgraph.model.graph import (
-    Diff,
-    History,
-    MemoryEvent,
-    PairEvent,
-)
+from memgraph.model.graph import Diff, History, MemoryEvent, PairEvent
 from memgraph.model.tables import AuditRow
 from memgraph.store import graph, history as history_rows
 from memgraph.store.history import ContradictingPair, Interval, StatusStart

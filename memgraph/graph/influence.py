@@ -16,12 +16,7 @@ from memgraph.errors import NotFound
 from memgraph.graph.walk import Walk
 from memgraph.model.enums import SourceName
 from memgraph.model.graph import Link
-from memgraph.model.influence import (
-    EvidenceReport,
-    Impact,
-    ReachedRun,
-    ReceiptMention,
-)
+from memgraph.model.influence import EvidenceReport, Impact, ReachedRun, ReceiptMention
 from memgraph.model.sources import NamedSource
 from memgraph.model.values import Memory
 from memgraph.rules.evidence import BASIS_EDGES

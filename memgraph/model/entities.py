@@ -5,12 +5,7 @@ from __future__ import annotations
 import json
 from typing import Annotated
 
-from pydantic import (
-    AfterValidator,
-    ConfigDict,
-    Field,
-    model_validator,
-)
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from memgraph.model.enums import CapturedBy, EntityType, MemoryKind, Scope, Sensitivity

@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from memgraph.model.enums import (
-    MarkKind,
-    MemoryKind,
-    MemoryType,
-    Scope,
-    Sensitivity,
-    SourceType,
-)
+from memgraph.model.enums import MarkKind, MemoryKind, MemoryType, Scope, Sensitivity, SourceType
 from memgraph.model.values import (
     Edge,
     Kind,

@@ -7,14 +7,7 @@ from typing import Any, ClassVar
 import sqlalchemy as sa
 from sqlalchemy.ext.hybrid import hybrid_property
 
-from memgraph.model.columns import (
-    Row,
-    choice,
-    column,
-    json_column,
-    json_value,
-    memory_ref,
-)
+from memgraph.model.columns import Row, choice, column, json_column, json_value, memory_ref
 from memgraph.model.enums import EdgeType, IngestStatus, JobState
 
 

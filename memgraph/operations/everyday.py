@@ -14,12 +14,7 @@ from memgraph.clock import parse_time
 from memgraph.errors import AccessDenied, Conflict, MemoryDisabled, StorageError
 from memgraph.ids import RECEIPT_PREFIX
 from memgraph.model.access import Permission
-from memgraph.model.context import (
-    Answer,
-    BlockFormat,
-    BuiltBulletin,
-    ContextBlock,
-)
+from memgraph.model.context import Answer, BlockFormat, BuiltBulletin, ContextBlock
 from memgraph.model.enums import EdgeType, KindFilter, MemoryKind
 from memgraph.model.graph import Trace
 from memgraph.model.operation import (

@@ -13,15 +13,7 @@ from memgraph.model.access import Permission
 from memgraph.model.enums import EdgeType
 from memgraph.model.graph import Subgraph
 from memgraph.model.influence import EvidenceReport, Impact
-from memgraph.model.operation import (
-    AsOf,
-    F,
-    MemoryId,
-    Time,
-    WireFormat,
-    local,
-    operation,
-)
+from memgraph.model.operation import AsOf, F, MemoryId, Time, WireFormat, local, operation
 from memgraph.model.values import Name, one_of
 from memgraph.operations.handle import Handle
 

@@ -8,12 +8,7 @@ from pydantic import Field
 
 from memgraph.model.access import Permission
 from memgraph.model.operation import F, Id, operation
-from memgraph.model.receipts import (
-    BulletinHistory,
-    Receipt,
-    ReceiptList,
-    StoredBulletin,
-)
+from memgraph.model.receipts import BulletinHistory, Receipt, ReceiptList, StoredBulletin
 from memgraph.model.values import Name
 from memgraph.operations.handle import Handle
 

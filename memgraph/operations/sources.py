@@ -11,13 +11,7 @@ from memgraph.model.access import Permission
 from memgraph.model.enums import SourceName
 from memgraph.model.influence import SourceLines
 from memgraph.model.operation import F, Limit, MemoryId, WireFormat, operation
-from memgraph.model.sources import (
-    NamedSource,
-    SourceInfo,
-    SourcePage,
-    SourceRetraction,
-    SourceText,
-)
+from memgraph.model.sources import NamedSource, SourceInfo, SourcePage, SourceRetraction, SourceText
 from memgraph.model.values import Reason, one_of
 from memgraph.operations.handle import Handle
 

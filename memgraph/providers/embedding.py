@@ -6,12 +6,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Protocol, Unpack, runtime_checkable
 
-from memgraph.errors import (
-    InvalidConfig,
-    ProviderAnswerInvalid,
-    ProviderError,
-    ProviderUnavailable,
-)
+from memgraph.errors import InvalidConfig, ProviderAnswerInvalid, ProviderError, ProviderUnavailable
 from memgraph.providers.options import LITELLM_PREFIX, ModelOptions
 
 if TYPE_CHECKING:

@@ -18,11 +18,7 @@ from memgraph.errors import (
     ProviderRejected,
 )
 from memgraph.model.enums import NAMED_TYPES, EntityType
-from memgraph.providers.completion import (
-    CompletionProvider,
-    fenced_lines,
-    object_schema,
-)
+from memgraph.providers.completion import CompletionProvider, fenced_lines, object_schema
 from memgraph.rules.proposals import number_of
 from memgraph.text.dates import find_dates
 from memgraph.text.entities import extract

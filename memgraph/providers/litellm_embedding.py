@@ -9,12 +9,7 @@ import numpy as np
 
 from memgraph.errors import InvalidConfig, ProviderAnswerInvalid
 from memgraph.providers import _litellm
-from memgraph.providers.embedding import (
-    BATCH_SIZE,
-    DEFAULTS,
-    checked,
-    prepared,
-)
+from memgraph.providers.embedding import BATCH_SIZE, DEFAULTS, checked, prepared
 from memgraph.providers.options import LITELLM_PREFIX, ModelOptions
 
 if TYPE_CHECKING:

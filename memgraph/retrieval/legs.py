@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING
 from memgraph.config.schema import RetrievalSettings
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.recall import Degraded
-from memgraph.retrieval.relevance import (
-    DISTANCE,
-    CandidatePool,
-    in_order,
-    rank,
-    relevance_of,
-)
+from memgraph.retrieval.relevance import DISTANCE, CandidatePool, in_order, rank, relevance_of
 from memgraph.retrieval.request import ParsedQuery, QueryTerms, choose_terms
 from memgraph.rules.marks import MarkGraph
 from memgraph.rules.ranking import FusedCandidate, reciprocal_rank_fusion

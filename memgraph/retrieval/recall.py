@@ -15,13 +15,7 @@ from memgraph.clock import iso
 from memgraph.config.schema import MemorySettings
 from memgraph.ids import short_id
 from memgraph.model.enums import MemoryStatus
-from memgraph.model.recall import (
-    Bundle,
-    Degraded,
-    RecallItem,
-    RecallRequest,
-    RecallTrace,
-)
+from memgraph.model.recall import Bundle, Degraded, RecallItem, RecallRequest, RecallTrace
 from memgraph.model.sources import NamedSource, source_names
 from memgraph.model.values import Memory, StoredSource, built
 from memgraph.retrieval.legs import LegResults, SnapshotSearch, Timed

@@ -19,14 +19,7 @@ import numpy as np
 
 from memgraph.clock import MS_PER_DAY
 from memgraph.model.conversation import PERSONS
-from memgraph.retrieval.request import (
-    ASSISTANT,
-    BM25_B,
-    BM25_K1,
-    USER,
-    ParsedQuery,
-    QueryTerms,
-)
+from memgraph.retrieval.request import ASSISTANT, BM25_B, BM25_K1, USER, ParsedQuery, QueryTerms
 from memgraph.retrieval.texts import TextWords
 from memgraph.store.recall import RecallCandidate
 from memgraph.text.lexicon import CALENDAR, FIRST_PERSON

@@ -38,11 +38,7 @@ from memgraph.paths import (
     stamp_of,
 )
 from memgraph.providers.completion import CompletionProvider
-from memgraph.providers.embedding import (
-    CheckedEmbedding,
-    EmbeddingProvider,
-    embedding_provider,
-)
+from memgraph.providers.embedding import CheckedEmbedding, EmbeddingProvider, embedding_provider
 from memgraph.providers.options import options_of
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.service.background import InFlightCalls, SessionCallbacks

@@ -14,13 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from memgraph.errors import (
-    Conflict,
-    DatabaseUnreachable,
-    JobFailed,
-    MemgraphError,
-    StorageError,
-)
+from memgraph.errors import Conflict, DatabaseUnreachable, JobFailed, MemgraphError, StorageError
 from memgraph.model.enums import JobName
 from memgraph.model.jobs import STOPPED, JobPlan, JobRun
 from memgraph.paths import Stamp, orchestrator_names

@@ -19,12 +19,7 @@ from memgraph.rules.contradictions import ConflictSide
 from memgraph.store import tables, visibility
 from memgraph.store.edges import decided_by_facts
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.statements import (
-    Column,
-    member,
-    prepared,
-    value,
-)
+from memgraph.store.statements import Column, member, prepared, value
 from memgraph.store.visibility import (
     Table,
     View,

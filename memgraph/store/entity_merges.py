@@ -10,15 +10,7 @@ from sqlalchemy.orm import aliased
 from sqlmodel import col, select
 
 from memgraph.model.tables import EntityAliasRow, EntityRow, MemoryEntityRow
-from memgraph.store.entities import (
-    EntityName,
-    Link,
-    last_name,
-    link,
-    links_of,
-    recount,
-    set_names,
-)
+from memgraph.store.entities import EntityName, Link, last_name, link, links_of, recount, set_names
 from memgraph.store.entity_records import set_summary
 from memgraph.store.rows import fetch, first, remove, save
 from memgraph.store.snapshot import Transaction

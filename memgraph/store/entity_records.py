@@ -18,15 +18,7 @@ from memgraph.store.entities import ENTITY_NAMES, TOLD, people_of
 from memgraph.store.memories import existing_ids
 from memgraph.store.rows import memory_from_row
 from memgraph.store.snapshot import Snapshot, Transaction
-from memgraph.store.statements import (
-    Column,
-    among,
-    bound,
-    member,
-    ordered,
-    prepared,
-    value,
-)
+from memgraph.store.statements import Column, among, bound, member, ordered, prepared, value
 from memgraph.store.text_index import matching, saying
 from memgraph.store.visibility import ACTIVE, View, happened_at
 

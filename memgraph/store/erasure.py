@@ -34,15 +34,7 @@ from memgraph.store import embeddings, entities, metadata, postings, sources, ta
 from memgraph.store.memories import set_statuses
 from memgraph.store.rows import json_text
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
-from memgraph.store.statements import (
-    Column,
-    among,
-    each,
-    greatest,
-    member,
-    prepared,
-    value,
-)
+from memgraph.store.statements import Column, among, each, greatest, member, prepared, value
 
 ACTION: Final = "erase"
 """The action of the entries of an erasure: one for each memory, and one for each transaction."""

@@ -16,13 +16,7 @@ from memgraph.model.tables import AuditRow
 from memgraph.store import tables
 from memgraph.store.rows import fetch
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.statements import (
-    Column,
-    among,
-    member,
-    ordered,
-    value,
-)
+from memgraph.store.statements import Column, among, member, ordered, value
 from memgraph.store.visibility import Table, View, edge_ends
 
 EXCERPT_CHARS: Final = 200

@@ -9,11 +9,7 @@ import sqlalchemy as sa
 from memgraph.model.enums import EdgeType, EmbeddingState
 from memgraph.store import tables
 from memgraph.store.journal import SEALED_FIELDS
-from memgraph.store.statements import (
-    Column,
-    greatest,
-    unindexed,
-)
+from memgraph.store.statements import Column, greatest, unindexed
 from memgraph.store.text_index import metadata_of
 
 Table = sa.FromClause

@@ -15,20 +15,8 @@ from memgraph.rules.lifecycle import KEPT_TYPES
 from memgraph.store import tables
 from memgraph.store.rows import memory_from_row
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.statements import (
-    Column,
-    among,
-    bound,
-    listed,
-    ordered,
-    unindexed,
-    value,
-)
-from memgraph.store.visibility import (
-    View,
-    happened_at,
-    memory_fields,
-)
+from memgraph.store.statements import Column, among, bound, listed, ordered, unindexed, value
+from memgraph.store.visibility import View, happened_at, memory_fields
 
 
 def _id(m: sa.FromClause) -> Column:

@@ -15,13 +15,7 @@ from memgraph.rules.conversations import SessionState
 from memgraph.store import tables
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import Column, among, bound, greatest, member, prepared, value
-from memgraph.store.visibility import (
-    View,
-    happened_at,
-    is_unexpired,
-    params_of,
-    shape_of,
-)
+from memgraph.store.visibility import View, happened_at, is_unexpired, params_of, shape_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,14 +19,7 @@ from memgraph.model.enums import EmbeddingState
 from memgraph.store import metadata, tables
 from memgraph.store.embeddings import damaged, quantized, unit_vectors, visibility
 from memgraph.store.snapshot import Snapshot, Transaction
-from memgraph.store.statements import (
-    Column,
-    among,
-    listed,
-    ordered,
-    prepared,
-    value,
-)
+from memgraph.store.statements import Column, among, listed, ordered, prepared, value
 
 if TYPE_CHECKING:
     import numpy as np

@@ -19,11 +19,7 @@ import sqlalchemy as sa
 from memgraph.store import journal, tables
 from memgraph.store.rows import compact_array
 from memgraph.store.snapshot import Snapshot, Transaction
-from memgraph.store.statements import (
-    Column,
-    prepared,
-    replacing,
-)
+from memgraph.store.statements import Column, prepared, replacing
 
 SEALED: Final[Mapping[str, frozenset[str]]] = {
     "memories": frozenset(

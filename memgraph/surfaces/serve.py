@@ -25,11 +25,7 @@ from memgraph.service.access.gate import Gate
 from memgraph.service.access.keys import KeyStore
 from memgraph.service.memory_service import MemoryService
 from memgraph.service.worker import Worker
-from memgraph.surfaces.metrics import (
-    SHARED_FOLDER,
-    PrometheusMeters,
-    forget_process,
-)
+from memgraph.surfaces.metrics import SHARED_FOLDER, PrometheusMeters, forget_process
 from memgraph.surfaces.processes import ServerProcesses
 from memgraph.surfaces.server_log import server_log
 from memgraph.surfaces.shutdown import DrainingServer, ended_at_the_latest

@@ -17,14 +17,7 @@ from canaries import EVERYTHING, PROJECTS, QUERY, TASKS, World, built, leaks, te
 from citing_model import citing
 from working import members_of, working
 
-from memgraph import (
-    MemoryHooks,
-    MemoryService,
-    Orchestrator,
-    Scope,
-    Sensitivity,
-    Viewer,
-)
+from memgraph import MemoryHooks, MemoryService, Orchestrator, Scope, Sensitivity, Viewer
 from memgraph.clock import MS_PER_DAY
 from memgraph.errors import AccessDenied, MemgraphError, NotFound
 from memgraph.model.context import BlockFormat

@@ -8,16 +8,7 @@ from typing import Any
 
 import pytest
 from filling import NOW, Filling
-from graph_worlds import (
-    World,
-    plans,
-    reached,
-    reading,
-    reverse,
-    stands_on,
-    stored,
-    viewers,
-)
+from graph_worlds import World, plans, reached, reading, reverse, stands_on, stored, viewers
 from hypothesis import given, settings, strategies as st
 
 from memgraph.errors import NotFound

@@ -11,14 +11,7 @@ from typing import Any
 import pysqlite3
 import pytest
 from canaries import EVERYTHING, leaks, words_in
-from command_walks import (
-    BY_THEMSELVES,
-    COMMAND_WALKS,
-    OPERATORS,
-    OPERATORS_HERE,
-    Line,
-    elsewhere,
-)
+from command_walks import BY_THEMSELVES, COMMAND_WALKS, OPERATORS, OPERATORS_HERE, Line, elsewhere
 from route_walks import View
 from served_worlds import ONE, OWNERS, PEOPLE, SEEING, SOON, Built
 from serving_worlds import REMOTE, serving

@@ -11,15 +11,7 @@ import httpx
 import pytest
 from canaries import QUERY, leaks, words_in
 from route_walks import View
-from served_worlds import (
-    OUTSIDE,
-    PEOPLE,
-    WHOLE_VIEW,
-    Ask,
-    Built,
-    Served,
-    served,
-)
+from served_worlds import OUTSIDE, PEOPLE, WHOLE_VIEW, Ask, Built, Served, served
 from test_routes_walked import BRIEFLY
 
 HEADERS = {

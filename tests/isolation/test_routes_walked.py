@@ -12,18 +12,7 @@ import service_walks  # noqa: F401  # adds its walks
 from canaries import PROJECTS, TASKS, leaks, words_in
 from fastapi.routing import iter_route_contexts
 from route_walks import HERE, WALKS, View, Walk
-from served_worlds import (
-    ONE,
-    OUTSIDE,
-    OWNERS,
-    PEOPLE,
-    SEEING,
-    TWO,
-    Ask,
-    Built,
-    Served,
-    served,
-)
+from served_worlds import ONE, OUTSIDE, OWNERS, PEOPLE, SEEING, TWO, Ask, Built, Served, served
 
 PUBLIC = {"/", "/openapi.json", "/healthz", "/readyz", "/metrics"}
 """Without an orchestrator in the path: see test_hostile_requests.py."""

@@ -17,11 +17,7 @@ from memgraph import (
     Sensitivity,
 )
 from memgraph.clock import FixedClock, iso
-from memgraph.model.tables import (
-    AuditRow,
-    EdgeRow,
-    MemoryRow,
-)
+from memgraph.model.tables import AuditRow, EdgeRow, MemoryRow
 
 
 @pytest.fixture

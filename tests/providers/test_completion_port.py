@@ -10,12 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from memgraph.errors import (
-    InvalidConfig,
-    ProviderAnswerInvalid,
-    ProviderError,
-    ProviderUnavailable,
-)
+from memgraph.errors import InvalidConfig, ProviderAnswerInvalid, ProviderError, ProviderUnavailable
 from memgraph.providers import _litellm
 from memgraph.providers.completion import (
     MAX_ANSWER_CHARACTERS,

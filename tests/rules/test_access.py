@@ -12,12 +12,7 @@ from memgraph.clock import MS_PER_DAY
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.access import ANY, Narrowing, Permission, Principal
 from memgraph.model.enums import Scope, Sensitivity
-from memgraph.rules.access import (
-    moment_ms,
-    sees_everything,
-    span_ms,
-    viewer_of,
-)
+from memgraph.rules.access import moment_ms, sees_everything, span_ms, viewer_of
 from memgraph.rules.scope import ScopeFacts, visible, writable
 
 NOW = 1_767_225_600_000

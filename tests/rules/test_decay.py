@@ -11,12 +11,7 @@ from hypothesis import given, strategies as st
 from memgraph.clock import MS_PER_DAY
 from memgraph.model.enums import CapturedBy, MemoryKind, MemoryStatus, MemoryType, SourceType
 from memgraph.model.values import Source
-from memgraph.rules.decay import (
-    days_idle,
-    effective_confidence,
-    rate_of,
-    should_retire,
-)
+from memgraph.rules.decay import days_idle, effective_confidence, rate_of, should_retire
 
 RATE = 0.1
 INFERRED = Source(captured_by=CapturedBy.EXTRACTOR)

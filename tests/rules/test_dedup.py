@@ -7,13 +7,7 @@ import hashlib
 import pytest
 from hypothesis import given, strategies as st
 
-from memgraph.rules.similarity import (
-    content_hash,
-    is_near,
-    jaccard,
-    normalise_content,
-    word_set,
-)
+from memgraph.rules.similarity import content_hash, is_near, jaccard, normalise_content, word_set
 
 any_text = st.text(st.characters(), max_size=60)
 words = st.frozensets(st.sampled_from("abcdefgh"))

@@ -9,11 +9,7 @@ from hypothesis import given, strategies as st
 
 from memgraph.clock import MS_PER_DAY
 from memgraph.model.enums import Sensitivity
-from memgraph.rules.conversations import (
-    highest,
-    is_done,
-    is_too_soon,
-)
+from memgraph.rules.conversations import highest, is_done, is_too_soon
 
 NOW = 1_767_225_600_000
 moments = st.integers(NOW - 100 * MS_PER_DAY, NOW + 100 * MS_PER_DAY)

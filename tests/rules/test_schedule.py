@@ -11,13 +11,7 @@ from hypothesis import given, strategies as st
 from memgraph.clock import iso, parse_time
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import LEASE_LOST, STOPPED, JobRun
-from memgraph.rules.schedule import (
-    MAX_KILLED,
-    latest_due,
-    next_due,
-    retry_at,
-    served_until,
-)
+from memgraph.rules.schedule import MAX_KILLED, latest_due, next_due, retry_at, served_until
 
 BERLIN = "Europe/Berlin"
 HOUR = 3_600_000

@@ -10,10 +10,7 @@ from pathlib import Path
 import pytest
 from working import NAME, fill_the_rest, filled, tampering
 
-from memgraph.errors import (
-    Conflict,
-    DatabaseCorrupt,
-)
+from memgraph.errors import Conflict, DatabaseCorrupt
 from memgraph.model.tables import metadata
 from memgraph.store import export
 from memgraph.store.sqlite import engine

@@ -13,13 +13,7 @@ from processes import Process
 
 from memgraph import EdgeType, MemoryService, MemoryStatus, Orchestrator, Sensitivity, Viewer
 from memgraph.clock import FixedClock
-from memgraph.errors import (
-    AccessDenied,
-    ConfirmationMissing,
-    Conflict,
-    InvalidInput,
-    NotFound,
-)
+from memgraph.errors import AccessDenied, ConfirmationMissing, Conflict, InvalidInput, NotFound
 from memgraph.model.values import Memory
 from memgraph.operations.context import promotion
 from memgraph.store.items import item_id_of

@@ -9,12 +9,7 @@ from pydantic import Field
 
 from memgraph.model.access import Permission
 from memgraph.model.enums import SourceName
-from memgraph.model.erasure import (
-    ErasureList,
-    ErasureReport,
-    ErasureTargetKind,
-    erasure_target,
-)
+from memgraph.model.erasure import ErasureList, ErasureReport, ErasureTargetKind, erasure_target
 from memgraph.model.operation import F, operation
 from memgraph.model.values import Name, Reason
 from memgraph.operations.handle import Handle

@@ -24,11 +24,7 @@ from memgraph.errors import (
 from memgraph.log import EventLog
 from memgraph.model.enums import ModelUse, Sensitivity
 from memgraph.model.values import compact_json
-from memgraph.providers.completion import (
-    CompletionProvider,
-    completion_provider,
-    estimated_tokens,
-)
+from memgraph.providers.completion import CompletionProvider, completion_provider, estimated_tokens
 from memgraph.providers.options import options_of
 from memgraph.providers.usage import ModelUsage, usage_tally
 from memgraph.service.meters import Meters

@@ -21,18 +21,8 @@ from memgraph.consolidation.drafts import (
     turn_of,
 )
 from memgraph.consolidation.labels import LabelExtractor
-from memgraph.consolidation.ports import (
-    Extractor,
-    PageProposal,
-    PageUnread,
-    TurnPage,
-)
-from memgraph.model.conversation import (
-    SPEAKER_NAME,
-    SessionConsolidated,
-    SpeakerRole,
-    voice_of,
-)
+from memgraph.consolidation.ports import Extractor, PageProposal, PageUnread, TurnPage
+from memgraph.model.conversation import SPEAKER_NAME, SessionConsolidated, SpeakerRole, voice_of
 from memgraph.model.enums import EntityType, MemoryType, Sensitivity
 from memgraph.model.jobs import RejectedItem
 from memgraph.model.values import EdgeInput

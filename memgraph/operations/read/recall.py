@@ -12,12 +12,7 @@ from memgraph.config.schema import MemorySettings
 from memgraph.errors import DatabaseCorrupt
 from memgraph.ids import RECEIPT_PREFIX
 from memgraph.model.context import ContextBlock, ContextPackage
-from memgraph.model.recall import (
-    Bundle,
-    Degraded,
-    RecallRequest,
-    RecallTrace,
-)
+from memgraph.model.recall import Bundle, Degraded, RecallRequest, RecallTrace
 from memgraph.operations.write.embedding import other_model
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator

@@ -8,12 +8,7 @@ from dataclasses import replace
 
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.ids import BULLETIN_PREFIX, RECEIPT_PREFIX
-from memgraph.model.receipts import (
-    BulletinHistory,
-    Receipt,
-    ReceiptList,
-    StoredBulletin,
-)
+from memgraph.model.receipts import BulletinHistory, Receipt, ReceiptList, StoredBulletin
 from memgraph.rules.scope import Viewer, asks_within, covers, granted, viewer_of
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import memories, receipts

@@ -12,14 +12,7 @@ from typing import Final, NamedTuple
 
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.conversation import TOLD_AS, SpeakerRole, voice_of
-from memgraph.model.enums import (
-    CapturedBy,
-    MemoryKind,
-    MemoryType,
-    Scope,
-    Sensitivity,
-    SourceType,
-)
+from memgraph.model.enums import CapturedBy, MemoryKind, MemoryType, Scope, Sensitivity, SourceType
 from memgraph.model.values import Memory, one_of
 from memgraph.rules.scope import Viewer
 from memgraph.store import edges, evidence, graph, memories

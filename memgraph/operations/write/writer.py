@@ -14,11 +14,7 @@ from memgraph.errors import AccessDenied, NotFound
 from memgraph.ids import IdSource
 from memgraph.model.conversation import TOLD_AS, AgentTurn, SessionCompleted, UserTurn, voice_of
 from memgraph.model.entities import METADATA
-from memgraph.model.enums import (
-    ComparisonStage,
-    MemoryKind,
-    MemoryStatus,
-)
+from memgraph.model.enums import ComparisonStage, MemoryKind, MemoryStatus
 from memgraph.model.values import EdgeInput, EpisodeInput, MemoryInput, Outcome
 from memgraph.operations.write.edges import EdgeWriter, StoredBatch
 from memgraph.operations.write.embedding import claim_model

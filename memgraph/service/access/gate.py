@@ -5,24 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from memgraph.errors import (
-    AccessDenied,
-    InvalidInput,
-    MemgraphError,
-    NotFound,
-    OrchestratorMissing,
-)
+from memgraph.errors import AccessDenied, InvalidInput, MemgraphError, NotFound, OrchestratorMissing
 from memgraph.model.access import ANY, Narrowing, Permission, Principal
 from memgraph.model.enums import Sensitivity
 from memgraph.operations.orchestrator import Orchestrator
-from memgraph.rules.access import (
-    Refusal,
-    grants,
-    open_scopes,
-    refusal,
-    sees_whole,
-    viewer_of,
-)
+from memgraph.rules.access import Refusal, grants, open_scopes, refusal, sees_whole, viewer_of
 from memgraph.service.access.keys import KeyStore, nobody
 from memgraph.service.denials import record_denial
 from memgraph.service.memory_service import MemoryService

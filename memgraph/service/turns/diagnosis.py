@@ -16,14 +16,7 @@ from memgraph.graph.trace import trace
 from memgraph.ids import short_id
 from memgraph.model.columns import DEFAULT_IMPORTANCE
 from memgraph.model.context import BlockFormat
-from memgraph.model.enums import (
-    CapturedBy,
-    EdgeType,
-    MemoryType,
-    Scope,
-    Sensitivity,
-    SourceType,
-)
+from memgraph.model.enums import CapturedBy, EdgeType, MemoryType, Scope, Sensitivity, SourceType
 from memgraph.model.recall import RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptItem
 from memgraph.model.turns import (

@@ -7,13 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, Unpack
 
-from memgraph.errors import (
-    AccessDenied,
-    Conflict,
-    InvalidInput,
-    NotFound,
-    ProviderError,
-)
+from memgraph.errors import AccessDenied, Conflict, InvalidInput, NotFound, ProviderError
 from memgraph.model.conversation import PERSONS, AgentTurn, UserTurn
 from memgraph.model.enums import (
     CapturedBy,

@@ -21,13 +21,7 @@ from memgraph.errors import DatabaseCorrupt, StorageError
 from memgraph.model.columns import stored_type
 from memgraph.model.tables import metadata as models
 from memgraph.store import metadata, sqlite, whole_tables
-from memgraph.store.engine import (
-    Deadline,
-    DeadlinePassed,
-    Engine,
-    EngineDamage,
-    RowChange,
-)
+from memgraph.store.engine import Deadline, DeadlinePassed, Engine, EngineDamage, RowChange
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.sqlite import indexes
 from memgraph.store.sqlite.indexes import SqliteVectorIndex

@@ -20,12 +20,7 @@ from pydantic.fields import FieldInfo
 from memgraph.clock import SystemClock, iso, parse_time
 from memgraph.errors import InvalidInput, MemgraphError
 from memgraph.model.access import Permission
-from memgraph.model.operation import (
-    Operation,
-    Parameter,
-    documented,
-    operation_of,
-)
+from memgraph.model.operation import Operation, Parameter, documented, operation_of
 from memgraph.model.recall import MAX_QUERY_CHARS
 from memgraph.model.values import Value
 from memgraph.surfaces.cli.builder import Function, OrchestratorName

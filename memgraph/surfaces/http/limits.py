@@ -14,13 +14,7 @@ from typing import Any, Final
 from anyio.to_thread import current_default_thread_limiter, run_sync
 
 from memgraph.config.server import ServerSettings
-from memgraph.errors import (
-    InvalidInput,
-    MemgraphError,
-    RequestTimeout,
-    RequestTooLarge,
-    ServerBusy,
-)
+from memgraph.errors import InvalidInput, MemgraphError, RequestTimeout, RequestTooLarge, ServerBusy
 from memgraph.surfaces.asgi import (
     UNTIMED,
     WANTED,

@@ -15,12 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from memgraph import __version__
-from memgraph.errors import (
-    InvalidInput,
-    MemgraphError,
-    RequestRefused,
-    Unauthenticated,
-)
+from memgraph.errors import InvalidInput, MemgraphError, RequestRefused, Unauthenticated
 from memgraph.model.access import Principal
 from memgraph.service.access.gate import KEYLESS, Gate
 from memgraph.service.sanitizer import sanitized_error

@@ -10,21 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_items import (
-    NAME,
-    PATIENCE_S,
-    call,
-    ended,
-    item,
-    running,
-)
+from agent_items import NAME, PATIENCE_S, call, ended, item, running
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from memgraph import MemoryEntity, MemoryService, Orchestrator
-from memgraph.errors import (
-    InvalidInput,
-    OrchestratorMissing,
-)
+from memgraph.errors import InvalidInput, OrchestratorMissing
 from memgraph.ids import CountingIds
 from memgraph.operations.write.writer import Writer
 

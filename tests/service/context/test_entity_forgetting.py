@@ -6,22 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from agent_items import (
-    EVERYTHING,
-    IN_PROJECT,
-    IN_SESSION,
-    NAME,
-    WHERE,
-    call,
-    item,
-)
+from agent_items import EVERYTHING, IN_PROJECT, IN_SESSION, NAME, WHERE, call, item
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from memgraph import MemoryEntity, MemoryService, MemoryStatus, Orchestrator
 from memgraph.clock import FixedClock
-from memgraph.errors import (
-    InvalidInput,
-)
+from memgraph.errors import InvalidInput
 
 
 def test_criteria_are_joined_by_and(ana: MemoryEntity, clock: FixedClock) -> None:

@@ -6,23 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from agent_items import (
-    EVERYTHING,
-    IN_PROJECT,
-    IN_SESSION,
-    NAME,
-    call,
-    item,
-)
+from agent_items import EVERYTHING, IN_PROJECT, IN_SESSION, NAME, call, item
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from memgraph import MemoryEntity, MemoryService, Sensitivity
 from memgraph.clock import FixedClock
-from memgraph.errors import (
-    Conflict,
-    InvalidInput,
-    StorageError,
-)
+from memgraph.errors import Conflict, InvalidInput, StorageError
 from memgraph.model.enums import CapturedBy, MemoryKind, Scope
 from memgraph.operations.write.entity_links import EntityLinker
 

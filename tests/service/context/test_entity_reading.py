@@ -7,18 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from agent_items import (
-    IN_PROJECT,
-    IN_SESSION,
-    NAME,
-    WHERE,
-    item,
-)
+from agent_items import IN_PROJECT, IN_SESSION, NAME, WHERE, item
 
 from memgraph import MemoryEntity, MemoryService, Orchestrator, Sensitivity, Viewer
-from memgraph.errors import (
-    AccessDenied,
-)
+from memgraph.errors import AccessDenied
 from memgraph.model.enums import MemoryKind, Scope
 
 TIERS = (MemoryKind.EPISODE, MemoryKind.FACT)

@@ -3,16 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from erasing_worlds import (
-    LINE,
-    NAME,
-    OTHER,
-    SECRET,
-    copied,
-    dropped,
-    filled,
-    left,
-)
+from erasing_worlds import LINE, NAME, OTHER, SECRET, copied, dropped, filled, left
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock

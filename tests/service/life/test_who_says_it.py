@@ -9,11 +9,7 @@ from lines_extractor import Lines, fact
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import MS_PER_DAY, FixedClock
-from memgraph.consolidation.ports import (
-    Extractor,
-    PageProposal,
-    TurnPage,
-)
+from memgraph.consolidation.ports import Extractor, PageProposal, TurnPage
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.enums import MemoryKind
 from memgraph.model.values import Memory

@@ -12,11 +12,7 @@ from serving_worlds import serving
 
 from memgraph.client import Client
 from memgraph.model.access import Permission
-from memgraph.model.operation import (
-    operation,
-    operation_of,
-    operations_of,
-)
+from memgraph.model.operation import operation, operation_of, operations_of
 from memgraph.operations.handle import Handle
 from memgraph.operations.memories import Memories
 from memgraph.operations.orchestrator import Orchestrator

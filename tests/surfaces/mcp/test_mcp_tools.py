@@ -9,14 +9,7 @@ from contextlib import contextmanager
 import jsonschema
 import pytest
 from mcp.shared.exceptions import MCPError
-from mcp_worlds import (
-    MODES,
-    Agent,
-    Mode,
-    remote_agent,
-    tell_the_story_of_the_bees,
-    whole_app,
-)
+from mcp_worlds import MODES, Agent, Mode, remote_agent, tell_the_story_of_the_bees, whole_app
 from serving_worlds import Served, serving
 
 from memgraph.model.access import Permission

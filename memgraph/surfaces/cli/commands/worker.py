@@ -12,13 +12,7 @@ import typer
 
 from memgraph.errors import JobFailed, MemgraphError
 from memgraph.surfaces.cli.formats import moment
-from memgraph.surfaces.cli.invocation import (
-    CommandResult,
-    flush,
-    invocation,
-    value,
-    write_json,
-)
+from memgraph.surfaces.cli.invocation import CommandResult, flush, invocation, value, write_json
 from memgraph.surfaces.cli.screen import counted, note
 
 if TYPE_CHECKING:

@@ -22,13 +22,7 @@ from memgraph.model.remote import UploadResult
 from memgraph.model.values import Name
 from memgraph.operations.ingestion.uploads import UploadDraft, draft
 from memgraph.operations.orchestrator import Orchestrator
-from memgraph.surfaces.http.access import (
-    Writer,
-    gate_of,
-    slow_request,
-    undivided,
-    untimed,
-)
+from memgraph.surfaces.http.access import Writer, gate_of, slow_request, undivided, untimed
 from memgraph.surfaces.http.envelope import answered
 from memgraph.surfaces.http.problems import problem
 

@@ -10,22 +10,13 @@ from fastapi.responses import PlainTextResponse
 from memgraph.errors import AccessDenied, InvalidConfig, NotFound, Unauthenticated
 from memgraph.model.access import ANY, Permission
 from memgraph.model.jobs import ServiceReadiness
-from memgraph.model.remote import (
-    Health,
-    OrchestratorList,
-    OrchestratorName,
-)
+from memgraph.model.remote import Health, OrchestratorList, OrchestratorName
 from memgraph.model.values import Name, Value
 from memgraph.rules.access import refusal
 from memgraph.service.readiness import Readiness
 from memgraph.service.sanitizer import without_root
 from memgraph.surfaces.http import examples
-from memgraph.surfaces.http.access import (
-    Asking,
-    Reader,
-    gate_of,
-    principal_of,
-)
+from memgraph.surfaces.http.access import Asking, Reader, gate_of, principal_of
 from memgraph.surfaces.http.document import PROBLEMS
 from memgraph.surfaces.http.envelope import JSON, answered
 

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from memgraph.surfaces.web.pages import (
-    activity,
-    contradictions,
-    graph,
-    memories,
-    overview,
-)
+from memgraph.surfaces.web.pages import activity, contradictions, graph, memories, overview
 
 _MODULES: Final = (overview, memories, contradictions, graph, activity)
 

@@ -13,14 +13,7 @@ EXTRA = "openai-agents"
 needs(EXTRA, "agents")
 
 # Tests take the names of the SDK from here: they are there, or the line above has ended it.
-from agents import (  # noqa: E402  not before it is known to be installed
-    Agent,
-    FunctionTool,
-    RunConfig,
-    Runner,
-    function_tool,
-    handoff,
-)
+from agents import Agent, FunctionTool, RunConfig, Runner, function_tool, handoff  # noqa: E402  not before it is known to be installed
 from agents.memory import Session, SessionSettings, SQLiteSession  # noqa: E402
 from agents.testing import ScriptedModel, assistant_message, function_call  # noqa: E402
 

@@ -23,10 +23,7 @@ from jsonschema import Draft202012Validator
 from memgraph import tools_for
 from memgraph.errors import StorageError
 from memgraph.operations.tools.tools import TOOLS
-from memgraph.surfaces.adapters.openai_agents import (
-    memory_instructions,
-    memory_tools,
-)
+from memgraph.surfaces.adapters.openai_agents import memory_instructions, memory_tools
 
 SEARCH = {"query": "Where does Anna live?", "kind": None, "tag": None, "limit": 5}
 
