@@ -21,13 +21,12 @@ from memgraph.model.values import Memory, StoredSource, built
 from memgraph.retrieval.legs import LegResults, SnapshotSearch, Timed
 from memgraph.retrieval.request import PreparedRequest
 from memgraph.retrieval.scores import (
-    MODIFIERS,
-    OF_A_TIME,
     CandidateStates,
     RatedCandidate,
     in_order,
     in_pairs,
     lift_agreed,
+    modifier_settings,
     rate_candidate,
     read_states,
 )
@@ -275,7 +274,7 @@ class Recall:
         return ranked, states
 
     def _rater(self, states: CandidateStates) -> Callable[..., RatedCandidate]:
-        settings = MODIFIERS if self.request.valid_at is None else OF_A_TIME
+        settings = modifier_settings(of_a_time=self.request.valid_at is not None)
         exponent = self.settings.decay.exponent
         return partial(rate_candidate, settings, self.narrowing.at, exponent, states)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from memgraph.model.columns import unreadable
@@ -19,8 +19,6 @@ from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 
 MODIFIERS = ModifierSettings()
-OF_A_TIME = ModifierSettings(superseded_factor=1.0)
-"""What was valid at a time is no worse an answer about that time for having been replaced since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +96,14 @@ class RatedCandidate(NamedTuple):
     def multiplied(self, name: str, factor: float) -> RatedCandidate:
         """Return the candidate with its score multiplied by a factor, which it records."""
         return self._replace(score=self.score * factor, factors={**self.factors, name: factor})
+
+
+def modifier_settings(*, of_a_time: bool) -> ModifierSettings:
+    """Return the ranges of the modifiers, for a question about now or about an earlier time.
+
+    What was valid then is no worse an answer about that time for having been replaced since.
+    """
+    return replace(MODIFIERS, superseded_factor=1.0) if of_a_time else MODIFIERS
 
 
 def rate_candidate(
