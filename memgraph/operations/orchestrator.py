@@ -41,8 +41,8 @@ class LocalOperations(Operations[F]):
     def settle(self) -> SettleResult:
         """Finish the pending work of writes now: embedding and comparing.
 
-        Returns when nothing is due, or a provider failed, with the marks that this call made between
-        memories that this handle sees. What the background made is in ``contradictions.list``.
+        Returns when nothing is due, or a provider failed, with the marks that this call made
+        between memories that this handle sees. ``contradictions.list`` has all.
         """
         from memgraph.operations.write.comparisons import SettleResult
 
