@@ -180,6 +180,22 @@ class ErasureReport(Value):
         return not self.unfinished and not self.dry_run
 
 
+class UndoneErasure(Value):
+    """An erasure that the replaced database of a restore knew, and the restored one does not.
+
+    Attributes:
+        kind, target, ended_at, memory_ids: as in its report.
+        restored: how many of these memories have their text again.
+    """
+
+    erasure_id: str
+    kind: ErasureTargetKind
+    target: str
+    ended_at: Millis
+    memory_ids: tuple[str, ...]
+    restored: int = 0
+
+
 class ErasureList(Value):
     """The reports of finished erasures, the newest first."""
 

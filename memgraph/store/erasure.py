@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from memgraph.model.enums import EntityType, MemoryStatus, Scope, SourceName
-from memgraph.model.erasure import ErasureTargetKind
+from memgraph.model.erasure import ErasureTargetKind, UndoneErasure
 from memgraph.rules.erasure import (
     DIGESTS,
     ERASED,
@@ -40,6 +40,8 @@ ACTION: Final = "erase"
 """The action of the entries of an erasure: one for each memory, and one for each transaction."""
 REPORT: Final = "erasure"
 """The action of the entry with the report."""
+RESTORE: Final = "restore"
+"""The action of the entry of a restore, which lists the erasures that it undid."""
 UNFINISHED_KEY: Final = "erasing"
 """The row of an erasure that is not finished."""
 REDACTED: Final = "redacted"
@@ -511,6 +513,31 @@ def erasures_of(snapshot: Snapshot, memory_ids: Collection[str]) -> dict[str, st
     query = sa.select(log.c.subject, member(log.c.details, "erasure_id"))
     query = query.where(log.c.action == ACTION, among(log.c.subject, sorted(memory_ids)))
     return dict(snapshot.rows(query.order_by(log.c.seq)))
+
+
+def known(snapshot: Snapshot) -> dict[str, UndoneErasure]:
+    """Return all erasures by id, also an unfinished one and those that a restore has undone.
+
+    Raises:
+        ValueError, TypeError, KeyError: an entry of the journal cannot be read.
+    """
+    log, found = tables.audit_log, list[dict[str, Any]]()
+    query = sa.select(log.c.action, log.c.details).where(log.c.action.in_((REPORT, RESTORE)))
+    for action, text in snapshot.rows(query.order_by(log.c.seq)):
+        details = json.loads(text)
+        found += details.get("undone", ()) if action == RESTORE else [details]
+    if unfinished := metadata.get(snapshot, UNFINISHED_KEY):
+        found.append(json.loads(unfinished)["report"])
+    names = UndoneErasure.model_fields.keys() - {"restored"}
+    reports = (UndoneErasure.model_validate({name: item[name] for name in names}) for item in found)
+    return {report.erasure_id: report for report in reports}
+
+
+def with_text(snapshot: Snapshot, memory_ids: Collection[str]) -> set[str]:
+    """Return those of the memories that have a text."""
+    m = tables.memories
+    query = sa.select(m.c.memory_id).where(among(m.c.memory_id, "ids"), m.c.content != "")
+    return set(snapshot.column(query, ids=sorted(memory_ids)))
 
 
 def reports(snapshot: Snapshot, limit: int) -> list[dict[str, Any]]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pytest
 
 from memgraph import MemoryService
 
@@ -146,3 +150,58 @@ def test_an_erased_memory_is_nowhere_called_retracted(cli: CommandLine) -> None:
     assert gone[-6:].lower() in listed
     assert "erased" in listed
     assert "retracted" not in listed
+
+
+@pytest.mark.parametrize("storage_url", ["sqlite", "postgresql"], indirect=True)
+def test_a_restore_lists_the_erasures_that_it_undid(
+    cli: CommandLine, storage_url: str, tmp_path: Path
+) -> None:
+    if storage_url:
+        assert cli("migrate-store", "orc-1", "--to", storage_url).code == 0
+    secret, file = cli.remember("Ada keeps the key under the pot."), str(tmp_path / "orc-1.backup")
+    restore = ("restore", "orc-1", file)
+    assert cli("backup", "orc-1", file).code == 0
+    unrelated = cli.json(*restore)
+    assert (unrelated["code"], unrelated["undone"]) == (None, [])
+    later = cli.remember("The code of the safe is 4711.")
+    erased = []
+    for memory_id in (secret, later):
+        command = ("erase", "orc-1", "--memory-id", memory_id, *WHY, "--yes")
+        erased.append(cli.json(*command)["erasure_id"])
+    # The second restore replaces a database that knows of them by the entry of the first.
+    for ran in (cli(*restore, "--json"), cli(*restore, "--json")):
+        assert ran.data["code"] == "erasure.undone"
+        assert "erase again" in ran.data["message"]
+        fields = ("erasure_id", "target", "memory_ids", "restored")
+        assert [tuple(item[name] for name in fields) for item in ran.data["undone"]] == [
+            (erased[0], secret, [secret], 1),
+            (erased[1], later, [later], 0),
+        ]
+        assert "the pot" not in ran.out
+    assert cli.json("get", "orc-1", secret)["content"]
+    shown = cli(*restore).out
+    assert [text for text in ("erase again", *erased) if text not in shown] == []
+    with MemoryService(cli.root, background=False) as service:
+        with service.opened("orc-1") as opened, opened.database.read() as snapshot:
+            entries = snapshot.driver.execute(
+                "SELECT details FROM audit_log WHERE action = 'restore'"
+            )
+            told = [json.loads(details) for (details,) in entries]
+        assert [(one["code"], len(one["undone"])) for one in told] == [("erasure.undone", 2)]
+    again = cli.json("erase", "orc-1", "--memory-id", secret, *WHY, "--yes")
+    assert again["remains"] == []
+    assert cli("backup", "orc-1", file, "--force").code == 0
+    assert cli.json(*restore)["code"] is None
+
+
+def test_a_restore_over_what_cannot_be_read_says_that_erasures_are_unknown(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    cli.remember("The shop sells bread.")
+    restore = ("restore", "orc-1", str(tmp_path / "orc-1.backup"))
+    assert cli("backup", *restore[1:]).code == 0
+    cli.database().write_bytes(b"no database")
+    done = cli.json(*restore)
+    assert (done["code"], done["undone"]) == ("erasure.unknown", [])
+    cli.database().unlink()
+    assert cli.json(*restore)["code"] is None

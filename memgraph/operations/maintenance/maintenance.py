@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from memgraph.audit import anchor, verify as audit
 from memgraph.audit.findings import FindingCode, VerifyReport
@@ -23,6 +23,7 @@ from memgraph.errors import (
     StorageError,
 )
 from memgraph.model.enums import ModelUse
+from memgraph.model.erasure import UndoneErasure
 from memgraph.model.operation import Progress, untold
 from memgraph.model.values import Value
 from memgraph.paths import OrchestratorPaths, naming_full_disk
@@ -31,6 +32,7 @@ from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import (
     edges,
     embeddings,
+    erasure,
     ingest_files,
     journal,
     memories,
@@ -130,7 +132,14 @@ def _require_free_target(opened: OpenOrchestrator, target: Path, force: bool) ->
 
 
 class RestoreReport(Value):
-    """A finished restore. ``replaced`` is the folder or schema with the previous database."""
+    """A finished restore.
+
+    Attributes:
+        replaced: the folder or schema with the previous database.
+        undone: the erasures of that database that the backup does not know.
+        code, message: what to do about them; ``erasure.undone``, or ``erasure.unknown`` if the
+            previous database could not be read. None: there are none.
+    """
 
     orchestrator: str
     backup: Path
@@ -138,6 +147,9 @@ class RestoreReport(Value):
     memories: int
     journal_entries: int
     findings: dict[str, int]
+    undone: tuple[UndoneErasure, ...] = ()
+    code: str | None = None
+    message: str | None = None
 
 
 def restore(
@@ -188,7 +200,7 @@ def restore(
             anchored = None if stamp is None else JournalHead(stamp["seq"], stamp["hash"])
             known = secrets_of(paths.root)
             report = checked_copy(snapshot, anchored, accept_findings, "the backup", known, key)
-        entry = {
+        entry: dict[str, Any] = {
             "reason": reason,
             "backup": {"sha256": digest, "stamp": stamp},
             "findings": dict(report.totals),
@@ -196,6 +208,9 @@ def restore(
         if result != paths.name:
             entry["from_orchestrator"] = result
         with store.locked() as require_lock:
+            undone, code = _undone(store, draft)
+            if code is not None:
+                entry |= {"code": code, "undone": [item.model_dump(mode="json") for item in undone]}
             anchor_file = anchor.anchor_path(paths.database, anchor_folder)
             head, replaced = _swap(
                 paths, store, draft, entry, clock.now_ms(), actor, anchor_file, key, require_lock
@@ -207,7 +222,38 @@ def restore(
         memories=report.checked.get("memories", 0),
         journal_entries=head.seq,
         findings=dict(report.totals),
+        undone=undone,
+        code=code,
+        message=_UNDONE.get(code),
     )
+
+
+_UNDONE: Final[Mapping[str | None, str]] = {
+    "erasure.undone": "the backup is from before these erasures: erase again what they erased",
+    "erasure.unknown": (
+        "the previous database cannot be read, so its erasures are not known: erase again what was"
+        " erased since the backup"
+    ),
+}
+
+
+def _undone(store: Store, draft: Store) -> tuple[tuple[UndoneErasure, ...], str | None]:
+    """Return the erasures that only the database to be replaced knows, and a code if any may be."""
+    if not store.exists():
+        return (), None
+    try:
+        with store.inspect() as before, draft.inspect() as snapshot:
+            lost, again = erasure.known(before), erasure.known(snapshot)
+            lost = {name: item for name, item in lost.items() if name not in again}
+            ids = {memory_id for item in lost.values() for memory_id in item.memory_ids}
+            restored = erasure.with_text(snapshot, ids)
+    except (StorageError, ValueError, TypeError, KeyError):
+        return (), "erasure.unknown"
+    undone = tuple(
+        item.model_copy(update={"restored": len(restored.intersection(item.memory_ids))})
+        for item in lost.values()
+    )
+    return undone, "erasure.undone" if undone else None
 
 
 @contextmanager
@@ -286,7 +332,7 @@ def _swap(
         because = f"restored: {details['reason']}"
         entries = [
             *accepted(transaction, paths.root, because),
-            NewEntry("restore", None, {**details, "replaced": anchor_report(anchor_file)}),
+            NewEntry(erasure.RESTORE, None, {**details, "replaced": anchor_report(anchor_file)}),
         ]
         state = whole_tables.renew(transaction)
         head = journal.append(transaction, entries, at=at, actor=actor, state=state, key=key)

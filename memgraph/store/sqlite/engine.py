@@ -411,14 +411,15 @@ def writing(connection: Any) -> Iterator[sa.Connection]:
 def inspected(path: Path) -> Iterator[Snapshot]:
     """Open a read-only snapshot on its own connection, even if the database is damaged.
 
+    The file and its WAL stay as they are, unless the file is empty.
+
     Raises:
         StorageError: or the subclass for the specific problem.
     """
     with (
         sqlite.translated_errors(),
-        closing(sqlite.connect(path, busy_timeout_ms=30_000)) as raw,
+        closing(sqlite.connect(path, busy_timeout_ms=30_000, read_only=True)) as raw,
     ):
-        raw.execute("PRAGMA query_only = ON")
         # Let the sorting of a large journal use the disk, not memory.
         raw.execute("PRAGMA temp_store = FILE")
         # Decode damaged texts as far as possible.

@@ -140,6 +140,8 @@ class SqliteStore:
             yield lambda: None
 
     def inspect(self) -> AbstractContextManager[Snapshot]:
+        # SQLite removes the WAL of an empty file, even if it may only read.
+        require_file(self.path)
         return engine.inspected(self.path)
 
     def alone(self) -> AbstractContextManager[Transaction]:
@@ -180,7 +182,6 @@ class SqliteStore:
             return hashlib.file_digest(stream, "sha256").hexdigest()
 
     def admit(self) -> str:
-        require_file(self.path)
         with self.inspect() as snapshot:
             return _owner(snapshot.driver, self.path)
 
