@@ -105,7 +105,7 @@ def marked(line: BlockLine, marks: Marks, shown: Iterable[str]) -> BlockLine:
     stated = names(one for one in mark.contradicts if one not in mark.probable)
     return replace(
         line,
-        until=line.until if mark.until is None else mark.until,
+        until=min((at for at in (line.until, mark.until) if at is not None), default=None),
         in_part=mark.in_part,
         replaced_by=names(mark.replaced_by) or mark.replaced_by,
         contradicts=contradicts,
@@ -191,7 +191,7 @@ def _mark(
     changed = elsewhere(other for one in standing for other in pairs.changed_by(one))
     return LineMark(
         replaced_by=tuple(dict.fromkeys(_all(replaced))),
-        until=min((memory.said_at for memory in firsts), default=None),
+        until=min((memory.stated_at for memory in firsts), default=None),
         in_part=in_part,
         contradicts=tuple(dict.fromkeys(against)),
         probable=frozenset(probable),

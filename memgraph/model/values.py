@@ -381,6 +381,11 @@ class Memory(Value):
         return self.created_at if self.event_time is None else self.event_time
 
     @property
+    def stated_at(self) -> int:
+        """The time of the event, but never one after storing: what it replaced ends then."""
+        return min(self.said_at, self.created_at)
+
+    @property
     def shown_status(self) -> MemoryStatus:
         """The status to show: ERASED when the text is gone; only an erasure removes it."""
         return self.status if self.content else MemoryStatus.ERASED

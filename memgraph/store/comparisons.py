@@ -31,7 +31,6 @@ from memgraph.store.statements import (
     among,
     as_read,
     bound,
-    least,
     listed,
     ordered,
     prepared,
@@ -39,7 +38,7 @@ from memgraph.store.statements import (
     value,
 )
 from memgraph.store.text_index import matching
-from memgraph.store.visibility import happened_at, is_unexpired, up_to
+from memgraph.store.visibility import is_unexpired, stated_at, up_to
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +102,11 @@ def _said_at(m: sa.FromClause, s: sa.FromClause) -> Column:
     """
     d, t = tables.derivations.alias("d"), tables.memories.alias("t")
     evidence = d.join(t, t.c.memory_id == d.c.derived_from_id)
-    last = sa.select(sa.func.max(least(happened_at(t), t.c.created_at))).select_from(evidence)
+    last = sa.select(sa.func.max(stated_at(t))).select_from(evidence)
     last = last.where(d.c.memory_id == m.c.memory_id, t.c.kind == MemoryKind.EPISODE)
     is_dated = (m.c.kind == MemoryKind.EPISODE) | (s.c.source_type == SourceType.INGEST_FILE)
     told = sa.func.coalesce(last.correlate(m).scalar_subquery(), m.c.created_at)
-    return sa.case((is_dated, least(happened_at(m), m.c.created_at)), else_=told)
+    return sa.case((is_dated, stated_at(m)), else_=told)
 
 
 @prepared

@@ -453,10 +453,8 @@ def set_statuses(
 ) -> None:
     """Change the status of memories, with their history and the vector index.
 
-    The memories must have another status. The old period ends when the new one begins. When a
-    memory stops being active, ``valid_until`` is set unless it is set already; when it becomes
-    active again, that is undone. An end that was stored with the memory stays. A memory that
-    becomes active again counts as accessed, so that its decay starts again.
+    The memories must have another status. The old period ends when the new one begins. A memory
+    that becomes active again counts as accessed, so that its decay starts again.
     """
     m, all_periods, at = tables.memories, tables.statuses, bound(transaction.at)
     current = (all_periods.c.until.is_(None), among(all_periods.c.memory_id, memory_ids))
@@ -469,16 +467,11 @@ def set_statuses(
     by = (bound(transaction.actor), bound(reason))
     period = sa.select(f.c.value, bound(status.value), since, sa.null(), *by)
     transaction.write(sa.insert(all_periods).from_select(_STATUS_COLUMNS, period))
-    began = sa.select(h.c.since).where(h.c.memory_id == m.c.memory_id).correlate(m)
-    begun = began.where(h.c.until.is_(None)).scalar_subquery()
     changed = {"status": bound(status.value), "updated_at": greatest(m.c.updated_at, at)}
     if status is MemoryStatus.ACTIVE:
-        # Reset ``valid_until`` if a status change had set it; keep an end stored with the memory.
-        was_set_by_status = m.c.valid_until.in_(began.where(h.c.status != MemoryStatus.ACTIVE))
-        changed["last_accessed_at"] = greatest(sa.func.coalesce(m.c.last_accessed_at, 0), begun)
-        changed["valid_until"] = sa.case((was_set_by_status, sa.null()), else_=m.c.valid_until)
-    else:
-        changed["valid_until"] = sa.func.coalesce(m.c.valid_until, begun)
+        began = sa.select(h.c.since).where(h.c.memory_id == m.c.memory_id, h.c.until.is_(None))
+        used = sa.func.coalesce(m.c.last_accessed_at, 0)
+        changed["last_accessed_at"] = greatest(used, began.correlate(m).scalar_subquery())
     transaction.write(sa.update(m).where(among(m.c.memory_id, memory_ids)).values(changed))
     embeddings.index(transaction).refresh(memory_ids)
 

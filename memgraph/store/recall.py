@@ -73,14 +73,11 @@ class FilterShape(NamedTuple):
         if "valid_at" in self.given:
             is_valid = self._held(m)
         else:
-            # A superseded or retracted memory has that time as its end; whether it is shown is up
-            # to the view.
-            is_valid = self._lasts(m, "at") | (self.view.status(m) != MemoryStatus.ACTIVE)
+            # Whether a superseded or retracted memory is shown is up to the view.
+            own = m.c.valid_until
+            is_valid = own.is_(None) | (own > value("at"))
+            is_valid |= self.view.status(m) != MemoryStatus.ACTIVE
         return sa.and_(self.view.where(m), self.view.unerased(m), is_valid, *self._filters(m))
-
-    def _lasts(self, m: Table, at: str) -> Column:
-        end = self.view.valid_until(m)
-        return end.is_(None) | (end > value(at))
 
     def _held(self, m: Table) -> Column:
         """Return the condition that a memory was valid at ``valid_at``, as known to the view."""
@@ -93,7 +90,9 @@ class FilterShape(NamedTuple):
             .correlate(m)
         )
         was_valid = (self.view.status(m) == MemoryStatus.ACTIVE) | ~has_lost
-        return sa.and_(happened_at(m) <= value("valid_at"), self._lasts(m, "valid_at"), was_valid)
+        end = self.view.valid_until(m)
+        lasted = end.is_(None) | (end > value("valid_at"))
+        return sa.and_(happened_at(m) <= value("valid_at"), lasted, was_valid)
 
     def _filters(self, m: Table) -> Iterator[Column]:
         terms = {

@@ -17,7 +17,7 @@ from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType, Scope, Sens
 from memgraph.rules.scope import Viewer, predicate
 from memgraph.store import tables
 from memgraph.store.rows import EDGE_FIELDS, EDGE_STATE, MEMORY_FIELDS
-from memgraph.store.statements import Column, among, greatest, listed, ordered, value
+from memgraph.store.statements import Column, among, greatest, least, listed, member, ordered, value
 
 Table = sa.FromClause
 AS_OF = value("view_as_of")
@@ -121,26 +121,45 @@ class View:
         return sa.case((current <= AS_OF, current), else_=earlier)
 
     def valid_until(self, m: Table) -> Column:
-        """Return the end of a memory's validity, without one that a later status set or reset."""
-        current = m.c.valid_until
-        if self.as_of is None:
-            return current
+        """Return the end of a memory's validity: the one it was stored with, or an earlier one.
+
+        What was replaced, or lost a contradiction, ends when what prevailed was said, however late
+        that was decided; other memories end when they cease to be active.
+        """
         h, a = tables.statuses.alias("h"), tables.statuses.alias("a")
-        ending = sa.select(h.c.since).where(h.c.memory_id == m.c.memory_id)
-        ending = ending.where(h.c.status != MemoryStatus.ACTIVE).correlate(m)
-        stored_with_it = current.is_not(None) & current.not_in(ending)
-        last_active = (
-            sa.select(sa.func.max(a.c.status_id))
-            .where(a.c.memory_id == m.c.memory_id, a.c.since <= AS_OF)
-            .where(a.c.status == MemoryStatus.ACTIVE)
+        active = sa.select(sa.func.max(a.c.status_id)).where(a.c.status == MemoryStatus.ACTIVE)
+        active = active.where(a.c.memory_id == m.c.memory_id, self._begun(a)).correlate(m)
+        ended = sa.select(sa.func.min(h.c.since)).where(h.c.memory_id == m.c.memory_id)
+        ended = ended.where(h.c.status_id > sa.func.coalesce(active.scalar_subquery(), 0))
+        ended = ended.where(self._begun(h)).correlate(m)
+        own, status = m.c.valid_until, self.status(m)
+        other = sa.func.coalesce(own, ended.scalar_subquery())
+        return sa.case(
+            (status == MemoryStatus.ACTIVE, own),
+            (status == MemoryStatus.SUPERSEDED, sa.func.coalesce(self._replaced_at(m), other)),
+            else_=other,
+        )
+
+    def _begun(self, h: Table) -> Column:
+        return sa.true() if self.as_of is None else h.c.since <= AS_OF
+
+    def _replaced_at(self, m: Table) -> Column:
+        """Return when what replaced a memory was said, or its own end if that is earlier."""
+        e, w = tables.edges.alias("by"), tables.memories.alias("w")
+        is_newer, memory_id = e.c.to_memory_id == m.c.memory_id, m.c.memory_id
+        has_lost = member(self.of_edge(e, "resolution"), "loser_id") == memory_id
+        has_lost &= e.c.edge_type == EdgeType.CONTRADICTS
+        replaces = is_newer & (self.in_force(e) | has_lost)
+        replaces |= (e.c.from_memory_id == memory_id) & has_lost
+        other = sa.case((is_newer, e.c.from_memory_id), else_=e.c.to_memory_id)
+        said = sa.func.min(stated_at(w))
+        return (
+            sa.select(least(said, sa.func.coalesce(m.c.valid_until, said)))
+            .select_from(ordered(e, (w, w.c.memory_id == other)))
+            .where(replaces, self.edge_where(e), _scope_condition(self.viewer, w))
             .correlate(m)
             .scalar_subquery()
         )
-        ended = ending.with_only_columns(sa.func.min(h.c.since)).where(
-            h.c.since <= AS_OF, h.c.status_id > sa.func.coalesce(last_active, 0)
-        )
-        is_current = (m.c.updated_at <= AS_OF) | stored_with_it
-        return sa.case((is_current, current), else_=ended.scalar_subquery())
 
     def attributes(self, m: Table) -> Column:
         """Return the attributes of a memory, with only visible memories in ``supersedes``."""
@@ -283,6 +302,11 @@ ENDS: Final = (("from_memory_id", "to_memory_id"), ("to_memory_id", "from_memory
 def happened_at(m: sa.FromClause) -> Column:
     """Return the time of a memory's event, or else of its creation."""
     return sa.func.coalesce(m.c.event_time, m.c.created_at)
+
+
+def stated_at(m: sa.FromClause) -> Column:
+    """Return the time of a memory's event, but never one after its creation."""
+    return least(happened_at(m), m.c.created_at)
 
 
 def is_unexpired(m: sa.FromClause) -> Column:

@@ -114,6 +114,6 @@ def test_the_life_of_a_memory_has_every_status(story: Story) -> None:
     then = story.orc.get(story.nine, as_of=story.resolved)
     now = story.orc.get(story.nine)
     assert (then.status.value, now.status.value) == ("superseded", "active")
-    # The end of its validity belongs to the status; other values are those of today.
-    assert (then.valid_until, now.valid_until) == (found.periods[1].since, None)
+    # The end of its validity belongs to the status; it is when the winner was said.
+    assert (then.valid_until, now.valid_until) == (story.orc.get(story.ten).created_at, None)
     assert then.confidence == now.confidence

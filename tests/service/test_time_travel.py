@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 from working import put, working
 
-from memgraph.clock import MS_PER_DAY, FixedClock
+from memgraph.clock import MS_PER_DAY, FixedClock, iso
 from memgraph.errors import Conflict, NotFound
 from memgraph.ids import short_id
 from memgraph.model.enums import JobName, MemoryKind, MemoryType, SourceType
@@ -380,6 +380,54 @@ def test_what_was_true_at_a_time_and_what_was_known_then_are_two_questions(
     # It is the answer of then, and no worse for what replaced it.
     [then, _] = orc.recall("When does the harbour office open?", valid_at=before).items
     assert (then.memory.memory_id, then.modifiers["status"]) == (first, 1.0)
+
+
+@pytest.mark.parametrize("kind", ["mark", "contradiction", "correction"])
+def test_what_was_replaced_held_until_what_replaced_it_was_said(
+    orc: Orchestrator, clock: FixedClock, kind: str
+) -> None:
+    old = put(orc, "The ferry leaves from pier two.")
+    clock.advance(days=1)
+    said, between = clock.now_ms(), clock.now_ms() + MS_PER_DAY
+    text = "The ferry leaves from pier five."
+    new = old if kind == "correction" else put(orc, text)
+    clock.advance(days=9)
+    edge = ""
+    if kind == "mark":
+        edge = orc.relate(new, "Updates", old, weight=0.8)
+        orc.contradictions.accept(edge, reason="the timetable")
+    elif kind == "contradiction":
+        edge = orc.relate(new, "Contradicts", old)
+        orc.contradictions.resolve(edge, winner=new, reason="the timetable")
+    else:
+        new = orc.correct(old, text, reason="the timetable", event_time=said)
+    decided = clock.now_ms()
+    clock.advance(days=1)
+    assert orc.recall("ferry pier", valid_at=between).ids == (new,)
+    recalled = [each.memory for each in orc.recall("pier", include_superseded=True).items]
+    sides = [each.memory for each in orc.contradictions.get(edge).sides] if edge else recalled
+    ends = [orc.get(old, as_of=decided), orc.trace(old).memory, *sides, *recalled]
+    assert {each.valid_until for each in ends if each.memory_id == old} == {said}
+    assert f"until {iso(said)[:10]}, see" in orc.context("Which ferry leaves from pier two?").text
+    assert orc.get(old, as_of=decided - 1).valid_until is None
+
+
+def test_an_end_that_was_stored_stays_and_a_replacement_may_come_before_it(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    end = clock.now_ms() + 10 * MS_PER_DAY
+    offers = [orc.remember(f"The offer of shop {n} holds.", valid_until=end) for n in (1, 2, 3)]
+    clock.advance(days=1)
+    orc.correct(offers[0], "The offer of shop 1 is over.", reason="sold")
+    assert orc.get(offers[0]).valid_until == clock.now_ms()
+    clock.advance(days=9)
+    # The end is the millisecond of a change of the status.
+    orc.retract(offers[1], reason="over")
+    orc.correct(offers[2], "The offer of shop 3 is over.", reason="sold")
+    for one in offers[1:]:
+        assert orc.get(one).valid_until == end
+    orc.restore(offers[1], reason="in error")
+    assert orc.get(offers[1]).valid_until == end
 
 
 def test_a_case_of_an_earlier_time_suggests_nothing(orc: Orchestrator, clock: FixedClock) -> None:
