@@ -2434,8 +2434,8 @@ export interface components {
          *         redactions: how many earlier entries of the journal were redacted; the entries of the
          *             erasure list them.
          *         rows: how many values of each table were redacted or removed; empty for a dry run.
-         *         files_redacted, files_removed: relative to the orchestrator's folder; of a dry run those
-         *             that the memories were read from. An earlier state on a server is a schema among them.
+         *         files_redacted, files_removed: relative to the orchestrator's folder. An earlier state on a
+         *             server is a schema among them.
          *         files_refused: files that could not be read or written.
          *         outside: what lies elsewhere and is not touched: source files, and schemas that moves have
          *             left on servers, as ``schema on address``.

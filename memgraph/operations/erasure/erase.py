@@ -281,8 +281,7 @@ def erase(
     with patiently(), FileLock(opened.paths.erasing).held():
         if dry_run:
             opened.write_down()
-            with opened.database.read() as snapshot:
-                return _preview(snapshot, _plan(opened, snapshot, target, reason, actor))
+            return _preview(opened, target, reason, actor)
         made_erasure_key(opened.paths.root)
         earlier = Erasing.unfinished(opened)
         if earlier is not None:
@@ -311,20 +310,29 @@ def finish_on_open(opened: OpenOrchestrator) -> None:
             erasing.finish()
 
 
-def _preview(snapshot: Snapshot, plan: Plan) -> ErasureReport:
-    report = plan.report
-    shown = [*report.memory_ids[:SHOWN], *(item.memory_id for item in report.kept[:SHOWN])]
-    preview = ErasurePreview(
-        begins=memories.beginnings(snapshot, shown, _BEGINNING),
-        derived_ids=tuple(sorted(plan.derived)),
-        names=tuple(sorted(plan.entities.names))[:SHOWN],
+def _preview(
+    opened: OpenOrchestrator, target: ErasureTarget, reason: str, actor: str
+) -> ErasureReport:
+    """Return what an erasure would do, without doing it."""
+    with opened.database.read() as snapshot:
+        plan = _plan(opened, snapshot, target, reason, actor)
+        report = plan.report
+        shown = [*report.memory_ids[:SHOWN], *(item.memory_id for item in report.kept[:SHOWN])]
+        preview = ErasurePreview(
+            begins=memories.beginnings(snapshot, shown, _BEGINNING),
+            derived_ids=tuple(sorted(plan.derived)),
+            names=tuple(sorted(plan.entities.names))[:SHOWN],
+        )
+    found = files.erase_files(
+        opened.paths, opened.database, plan.search.terms, report.memory_ids, plan.texts, None
     )
     update = {
         "dry_run": True,
         "target": plan.texts.asked[0] if report.kind is ErasureTargetKind.TEXT else report.target,
         "preview": preview,
-        "files_redacted": tuple(sorted(plan.texts.lines)),
-        "files_removed": tuple(sorted(plan.texts.removals)),
+        "files_redacted": tuple(sorted(found.redacted)),
+        "files_removed": tuple(sorted(found.removed)),
+        "files_refused": tuple(found.refused),
     }
     return report.model_copy(update=update)
 
@@ -427,7 +435,7 @@ class Erasing:
                 erasure.note_file(transaction, sha256, now)
 
         paths, ids = self.opened.paths, report.memory_ids
-        found = files.erase_files(paths, database, terms, ids, texts.lines, texts.removals, note)
+        found = files.erase_files(paths, database, terms, ids, texts, note)
         self._update(
             files_redacted=tuple(sorted({*report.files_redacted, *found.redacted})),
             files_removed=tuple(sorted({*report.files_removed, *found.removed})),

@@ -166,9 +166,8 @@ def erase_files(
     database: Database,
     terms: SearchTerms,
     memory_ids: Sequence[str],
-    lines: dict[str, list[int]],
-    removals: Sequence[str],
-    note: Note,
+    erased: ErasedTexts,
+    note: Note | None,
 ) -> FoundFiles:
     """Overwrite erased texts in files, and remove the files that are erased entirely.
 
@@ -176,7 +175,7 @@ def erase_files(
     and so is every snapshot of a bulletin.
 
     Args:
-        lines, removals: see ``ErasedTexts``.
+        note: None: nothing is changed, only found.
     """
     # Beside a server, too: there such a file is a store that a killed move left, for the next move
     # to put aside. It is searched, and so reported, but stays.
@@ -191,20 +190,24 @@ def erase_files(
         return any(ids.found_in(piece) or terms.found_in(piece) for piece in pieces(path))
 
     for name in database.copies(memory_ids):
-        database.remove_copy(name)
+        if note is not None:
+            database.remove_copy(name)
         done.removed.append(name)
     for path, relative in files_of(paths):
         with done.trying(relative):
-            if relative in removals:
-                note(_digest(_whole(path)), None)
-                path.unlink()
-                done.removed.append(relative)
+            if relative in erased.removals:
+                sha256 = _digest(_whole(path))
+                if note is not None:
+                    note(sha256, None)
             elif any(map(path.is_relative_to, (paths.processed, paths.rejected, paths.logs))):
-                if _redact(path, terms, lines.get(relative, []), note):
+                if _redact(path, terms, erased.lines.get(relative, []), note):
                     done.redacted.append(relative)
-            elif goes(path):
+                continue
+            elif not goes(path):
+                continue
+            if note is not None:
                 path.unlink()
-                done.removed.append(relative)
+            done.removed.append(relative)
     return done
 
 
@@ -287,16 +290,20 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _redact(path: Path, terms: SearchTerms, lines: Sequence[int], note: Note) -> bool:
-    """Overwrite lines of a file and every occurrence of an erased text; return whether any was."""
+def _redact(path: Path, terms: SearchTerms, lines: Sequence[int], note: Note | None) -> bool:
+    """Overwrite lines of a file and every occurrence of an erased text; return whether any was.
+
+    Without ``note`` the file stays as it is.
+    """
     status, data = path.stat(), _whole(path)
     fresh = _redacted(data, terms, lines)
     if fresh != data:
         if status.st_nlink > 1:
             raise PermissionError(f"{path} has another hard link elsewhere")
-        # Noted first, so that the file is known even if the process is killed in between.
-        note(_digest(data), _digest(fresh))
-        _overwrite(path, status.st_ino, fresh)
+        if note is not None:
+            # Noted first, so that the file is known even if the process is killed in between.
+            note(_digest(data), _digest(fresh))
+            _overwrite(path, status.st_ino, fresh)
     return fresh != data or bool(lines)
 
 

@@ -22,12 +22,16 @@ def test_nothing_is_left_of_what_was_said_everywhere(
     copied(orc)
     assert left_now(orc), "the world says nothing"
     shown = snapshots(service, orc)
+    planned = orc.erasure.erase(memory_id=world.secret, reason=WHY)
     report = orc.erasure.erase(memory_id=world.secret, reason=WHY, dry_run=False)
     assert report.unfinished == ()
     assert set(report.memory_ids) == {world.secret, world.alone}
     assert report.derived == 1
     assert [(each.memory_id, each.why) for each in report.kept] == [(world.shared, "other_grounds")]
     assert report.files_removed == ("memory/backups/before-1.db", *shown)
+    assert "memory/logs/memory.log" in report.files_redacted
+    assert planned.files_removed == report.files_removed
+    assert planned.files_redacted == report.files_redacted
     assert report.remains == ()
     assert report.searched.strings > 4
     assert orc.verify().totals == {}
@@ -155,9 +159,12 @@ def test_lines_of_a_file_go_and_the_others_stay_where_they_were(
 def test_a_whole_file_goes_by_its_path(service: MemoryService, orc: Orchestrator) -> None:
     dropped(orc, "secret.md", f"# On {NAME}\n\nIntroduction of zwieback lore.\n\n- {LINE}\n")
     path = orc.paths.processed / "secret.md"
+    planned = orc.erasure.erase(path=str(path), reason=WHY)
+    assert path.exists()
     report = orc.erasure.erase(path=str(path), reason=WHY, dry_run=False)
     assert report.unfinished == ()
     assert "memory/ingest/processed/secret.md" in report.files_removed
+    assert planned.files_removed == report.files_removed
     assert not path.exists()
     assert orc.verify().totals == {}
     assert left(service, orc.paths.directory) == []
