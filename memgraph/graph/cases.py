@@ -175,7 +175,7 @@ class CaseReader:
         )
         state = contradiction_state(edge.resolution)
         journal = self._journal(edge)
-        # It rests on the confidence of today, which a later decision has changed.
+        # It rests on values of today.
         is_suggested = state == "open" and not is_change_mark(edge) and self._view.as_of is None
         return Case(
             edge=edge,

@@ -104,7 +104,7 @@ def _journal_head(now: bool) -> sa.Select[Any]:
 class SectionQuery(NamedTuple):
     """The query of a section: its condition on active memories, its index, and its order."""
 
-    where: Callable[[Table], Column]
+    where: Callable[[Table, View], Column]
     by_index: str
     by: Callable[[Table], tuple[Column, ...]] = by_importance
 
@@ -130,9 +130,9 @@ def _section(section: SectionQuery, view: View, shows: bool) -> sa.Select[Any]:
     """
     m = tables.memories.alias("m")
     query = sa.select(*(_excerpt(m, view) if shows else [m.c.pk]))
-    query = query.where(view.status(m) == MemoryStatus.ACTIVE, section.where(m), view.where(m))
+    query = query.where(view.status(m) == MemoryStatus.ACTIVE, section.where(m, view), view.where(m))
     if shows:
-        query = query.where(m.c.confidence >= value("floor"))
+        query = query.where(view.confidence(m) >= value("floor"))
     if view.as_of is None:
         # The index has only active memories, so it cannot be used for an earlier time.
         query = query.with_hint(m, f"INDEXED BY {section.by_index}", "sqlite")
@@ -141,10 +141,10 @@ def _section(section: SectionQuery, view: View, shows: bool) -> sa.Select[Any]:
 
 
 def _of_type(type_: MemoryType) -> SectionQuery:
-    return SectionQuery(lambda m: m.c.type == type_, "ix_memories_type_status")
+    return SectionQuery(lambda m, _: m.c.type == type_, "ix_memories_type_status")
 
 
-def _is_open_todo(m: Table) -> Column:
+def _is_open_todo(m: Table, _: View) -> Column:
     return sa.and_(
         m.c.type == MemoryType.TODO,
         sa.func.instr(m.c.tags, '"done"') == 0,
@@ -152,12 +152,12 @@ def _is_open_todo(m: Table) -> Column:
     )
 
 
-def _is_decision(m: Table) -> Column:
+def _is_decision(m: Table, _: View) -> Column:
     return m.c.type == MemoryType.DECISION
 
 
 KNOWLEDGE = SectionQuery(
-    lambda m: (m.c.kind != MemoryKind.EPISODE) & m.c.type.in_(visibility.KNOWLEDGE),
+    lambda m, _: (m.c.kind != MemoryKind.EPISODE) & m.c.type.in_(visibility.KNOWLEDGE),
     "ix_memories_knowledge",
 )
 """Facts, identities, observations and events, without raw turns."""
@@ -171,16 +171,16 @@ DECISIONS = SectionQuery(
     lambda m: (m.c.event_time.desc(), m.c.created_at.desc(), m.c.pk.desc()),
 )
 UNCERTAIN = SectionQuery(
-    lambda m: (m.c.kind != MemoryKind.EPISODE) & (m.c.confidence < 0.5),
+    lambda m, view: (m.c.kind != MemoryKind.EPISODE) & (view.confidence(m) < 0.5),
     "ix_memories_uncertain",
     lambda m: (m.c.confidence, m.c.created_at, m.c.pk),
 )
 """Memories with a stored confidence under 0.5, the lowest first."""
 # Two queries on one index, because no index is ordered by the first of two columns that is set.
 _WALKS: Final = (
-    DECISIONS._replace(where=lambda m: _is_decision(m) & m.c.event_time.is_not(None)),
+    DECISIONS._replace(where=lambda m, view: _is_decision(m, view) & m.c.event_time.is_not(None)),
     DECISIONS._replace(
-        where=lambda m: _is_decision(m) & m.c.event_time.is_(None),
+        where=lambda m, view: _is_decision(m, view) & m.c.event_time.is_(None),
         by=lambda m: (m.c.created_at.desc(), m.c.pk.desc()),
     ),
 )
@@ -258,7 +258,7 @@ def _excerpt(m: Table, view: View) -> list[Column]:
         m.c.memory_id,
         m.c.type,
         text,
-        m.c.confidence,
+        view.confidence(m),
         m.c.event_time,
         m.c.created_at,
         view.valid_until(m),

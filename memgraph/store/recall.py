@@ -498,6 +498,7 @@ def _candidate_columns(view: View, m: Table) -> list[Column]:
     as_it_was = {
         "status": view.status(m),
         "content": sa.func.substr(m.c.content, 1, MAX_COMPARED_CHARS),
+        "confidence": view.confidence(m),
         "last_accessed_at": view.last_accessed(m),
     }
     return [as_it_was.get(name, m.c[name]) for name in RecallCandidate._fields]

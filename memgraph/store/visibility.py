@@ -14,6 +14,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType, Scope, Sensitivity
+from memgraph.rules.lifecycle import LOSER_CONFIDENCE
 from memgraph.rules.scope import Viewer, predicate
 from memgraph.store import tables
 from memgraph.store.rows import EDGE_FIELDS, EDGE_STATE, MEMORY_FIELDS
@@ -36,7 +37,8 @@ class View:
     Attributes:
         as_of: the time in milliseconds; None: now. Memories and edges stored later are hidden.
             Memories have the status that they had at the end of that millisecond, and
-            edges and ends of validity are those of then; other values are those of today.
+            edges and ends of validity are those of then, and so is what decisions did to their
+            confidence; other values are those of today.
         statuses: the statuses to show, as of ``as_of`` if it is set; None: all three.
     """
 
@@ -99,6 +101,30 @@ class View:
         )
         # Read the history only of memories that have changed since; most have not.
         return sa.case((m.c.updated_at <= AS_OF, m.c.status), else_=earlier)
+
+    def confidence(self, m: Table) -> Column:
+        """Return the stored confidence of a memory, as the decisions of the time had left it."""
+        current, e = m.c.confidence, tables.edges.alias("d")
+        if self.as_of is None:
+            return current
+        then = self.of_edge(e, "resolution")
+        is_lost, was_lost = (
+            sa.func.coalesce(member(decision, "loser_id") == m.c.memory_id, sa.false())
+            for decision in (e.c.resolution, then)
+        )
+        before, then_before = (
+            member(decision, "loser_prior_confidence", current.type)
+            for decision in (e.c.resolution, then)
+        )
+        lowered = least(then_before, sa.literal_column(str(LOSER_CONFIDENCE)))
+        decided = sa.case(
+            (is_lost & was_lost, current), (is_lost, before), (was_lost, lowered), else_=sa.null()
+        )
+        values = sa.select(sa.func.min(decided)).where(e.c.edge_type == EdgeType.CONTRADICTS)
+        ends = (e.c.from_memory_id == m.c.memory_id) | (e.c.to_memory_id == m.c.memory_id)
+        earlier = values.where(ends).correlate(m).scalar_subquery()
+        # A decision updates the loser.
+        return sa.case((m.c.updated_at <= AS_OF, current), else_=sa.func.coalesce(earlier, current))
 
     def last_accessed(self, m: Table) -> Column:
         """Return the time of a memory's last use, in milliseconds; NULL if it was used later."""
@@ -187,6 +213,7 @@ class View:
         """Return ``MEMORY_FIELDS`` as of the view's time; bind them to ``params``."""
         as_it_was = {
             "status": self.status(m),
+            "confidence": self.confidence(m),
             "attributes": self.attributes(m),
             "last_accessed_at": self.last_accessed(m),
             "updated_at": self.updated(m),
@@ -213,9 +240,8 @@ class View:
         """Return the condition ``replaces_whole`` as of the view's time."""
         if self.as_of is None:
             return replaces_whole(e)
-        was_whole = (self.of_edge(e, "weight") >= 1.0) & (self.of_edge(e, "partial") == sa.false())
-        # What was in force is in force, so that the index of those edges serves every time.
-        return replaces_whole(e) & was_whole
+        is_whole = (self.of_edge(e, "weight") >= 1.0) & (self.of_edge(e, "partial") == sa.false())
+        return (e.c.edge_type == EdgeType.UPDATES) & is_whole
 
     @property
     def params(self) -> dict[str, Any]:

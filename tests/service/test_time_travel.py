@@ -273,7 +273,7 @@ def test_a_mark_that_was_put_in_force_later_was_a_mark(
 
 def answers(orc: Orchestrator, edge: str, as_of: int | None = None) -> dict[str, Any]:
     """What is answered about a pair, now or as of a time, without what is always of today."""
-    of_today = {"confidence", "attributes", "updated_at", "access_count", "last_accessed_at"}
+    of_today = {"attributes", "updated_at", "access_count", "last_accessed_at"}
     case, pages = orc.contradictions.get(edge, as_of=as_of), {}
     for resolved in (False, True):
         page = orc.contradictions.list(resolved=resolved, as_of=as_of).items
@@ -439,6 +439,21 @@ def test_a_case_of_an_earlier_time_suggests_nothing(orc: Orchestrator, clock: Fi
     orc.contradictions.resolve(edge, winner=right, reason="the timetable")
     assert orc.contradictions.get(edge, as_of=told).state == "open"
     assert orc.contradictions.get(edge, as_of=told).suggestion is None
+
+
+def test_a_bulletin_of_an_earlier_time_has_the_confidence_of_then(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    sides = [orc.remember(f"We ship in {m}.", type="Goal", confidence=0.9) for m in ("May", "June")]
+    edge = orc.relate(sides[0], "Contradicts", sides[1])
+    bulletin, told = orc.bulletin().bulletin, clock.now_ms()
+    clock.advance(days=1)
+    orc.contradictions.resolve(edge, winner=sides[0], reason="the plan")
+    clock.advance(days=1)
+    assert orc.bulletin(as_of=told).bulletin == bulletin
+    assert orc.get(sides[1]).confidence == 0.3
+    [_, then] = orc.recall("What do we ship in June?", as_of=told).items
+    assert {orc.get(sides[1], as_of=told).confidence, then.memory.confidence} == {0.9}
 
 
 def test_what_lost_a_contradiction_was_not_true(orc: Orchestrator, clock: FixedClock) -> None:
