@@ -26,7 +26,7 @@ from memgraph.model.values import Edge, Memory, StoredSource
 from memgraph.rules.contradictions import suggest
 from memgraph.rules.decay import confidence_at
 from memgraph.rules.evidence import BASIS_EDGES, MAX_HOPS, independent_sources
-from memgraph.rules.lifecycle import contradiction_state, is_change_mark
+from memgraph.rules.lifecycle import contradiction_state, is_change_mark, replaced_end
 from memgraph.store import edges, evidence, graph, influence, journal, supports
 from memgraph.store.edges import ContradictionFilter
 from memgraph.store.graph import Direction
@@ -115,7 +115,7 @@ def _is_moot(edge: Edge, sides: Iterable[Memory]) -> bool:
     active = {side.memory_id for side in sides if side.status is MemoryStatus.ACTIVE}
     if edge.resolution is None:
         return active != {edge.from_id, edge.to_id}
-    return edge.resolution.get("loser_id") in active
+    return replaced_end(edge) in active
 
 
 def _in_order(edge: Edge, ends: Iterable[Memory]) -> list[Memory]:

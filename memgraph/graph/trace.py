@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from memgraph.clock import MAX_MS
 from memgraph.graph.redaction import journal_notes, status_periods
 from memgraph.graph.walk import Walk
 from memgraph.model.enums import EdgeType, MemoryStatus
-from memgraph.model.graph import DeliveryCount, JournalNote, Trace
+from memgraph.model.graph import DeliveryCount, JournalNote, Link, Trace, TracedEdge
 from memgraph.model.values import Edge, Memory
 from memgraph.rules.evidence import BASIS_EDGES, broken_paths, independent_sources
-from memgraph.rules.lifecycle import is_change_mark
+from memgraph.rules.lifecycle import is_change_mark, replaced_end
 from memgraph.store import evidence, graph, influence, supports
 from memgraph.store.graph import Direction
 from memgraph.store.snapshot import Snapshot
@@ -77,12 +77,12 @@ class _TraceBuilder:
                 *supports.origins(snapshot, memory_id, until=self._until)
             ),
             status_history=status_periods(snapshot, view, memory_id, until=self._until),
-            edges_out=edges_out,
-            edges_in=edges_in,
+            edges_out=self._traced(edges_out, memories),
+            edges_in=self._traced(edges_in, memories),
             grounds=grounds,
             dependents=dependents,
-            replaced=replaced,
-            replaced_by=replaced_by,
+            replaced=_standing(replaced, memories, Direction.OUT),
+            replaced_by=_standing(replaced_by, memories, Direction.IN),
             open_contradictions=self._open_contradictions(memory_id),
             probable_changes=tuple(
                 edge
@@ -117,6 +117,19 @@ class _TraceBuilder:
             self._cut.add("max_edges")
         return edges_out[:MAX_EDGES], edges_in[:MAX_EDGES]
 
+    def _traced(
+        self, edges: Collection[Edge], memories: Mapping[str, Memory]
+    ) -> tuple[TracedEdge, ...]:
+        """Return edges with the time at which what they replaced became active again."""
+        traced = []
+        for edge in edges:
+            undone_at, older = None, replaced_end(edge)
+            if older is not None and _is_active(memories[older]):
+                periods = graph.status_history(self._snapshot, older, until=self._until)
+                undone_at = periods[-1].since
+            traced.append(TracedEdge(**dict(edge), undone_at=undone_at))
+        return tuple(traced)
+
     def _open_contradictions(self, memory_id: str) -> tuple[Edge, ...]:
         edges_out, edges_in = self._edges(memory_id, _CONTRADICTS)
         open_pairs = [edge for edge in (*edges_out, *edges_in) if edge.resolved_at is None]
@@ -143,6 +156,18 @@ class _TraceBuilder:
             last_at=mentions[0].at,
             last_recall_id=mentions[0].receipt_id,
         )
+
+
+def _standing(
+    links: Collection[Link], memories: Mapping[str, Memory], direction: Direction
+) -> tuple[Link, ...]:
+    """Return the links of replacements that were not undone, nor reached by one that was."""
+    undone: set[str] = set()
+    for link in links:
+        older = link.memory_id if direction is Direction.OUT else link.via_id
+        if link.via_id in undone or (not link.partial and _is_active(memories[older])):
+            undone.add(link.memory_id)
+    return tuple(link for link in links if link.memory_id not in undone)
 
 
 def _is_active(memory: Memory) -> bool:

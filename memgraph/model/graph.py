@@ -144,6 +144,24 @@ class MemorySupport(Value):
     added_at: Millis
 
 
+class TracedEdge(Edge):
+    """An edge of a trace.
+
+    Attributes:
+        undone_at: when what it had replaced became active again, if it is; only ``reopen`` takes
+            the edge out of force.
+    """
+
+    undone_at: Millis | None = None
+
+    @property
+    def relation(self) -> str:
+        """See ``Edge``; in the past tense if it is undone."""
+        if self.undone_at is None:
+            return super().relation
+        return "replaced" if super().relation == "replaces" else "was replaced by"
+
+
 class Trace(Value):
     """The origin of a memory, and everything that happened to it.
 
@@ -156,8 +174,8 @@ class Trace(Value):
         grounds: its evidence: the memories that it is derived from, caused by or part of, and
             their evidence in turn.
         dependents: the memories that depend on it, directly or not.
-        replaced: the memories that it replaced, directly or not.
-        replaced_by: the memories that replaced it, directly or not.
+        replaced: the memories that it replaced, directly or not, unless that was undone.
+        replaced_by: the memories that replaced it, directly or not, unless that was undone.
         probable_changes: the marks of changes, Updates edges of a weight below 1 that nobody
             accepted or dismissed: first those by which later memories change this one.
         stale_grounds: ids among ``grounds`` that were replaced or retracted, except by eviction,
@@ -175,8 +193,8 @@ class Trace(Value):
     supports: tuple[MemorySupport, ...]
     independent_sources: int
     status_history: tuple[StatusPeriod, ...]
-    edges_out: tuple[Edge, ...]
-    edges_in: tuple[Edge, ...]
+    edges_out: tuple[TracedEdge, ...]
+    edges_in: tuple[TracedEdge, ...]
     grounds: tuple[Link, ...]
     dependents: tuple[Link, ...]
     replaced: tuple[Link, ...]

@@ -177,6 +177,14 @@ def in_force(edge: Edge | EdgeInput) -> bool:
     return edge.edge_type is EdgeType.UPDATES and edge.weight >= 1.0 and not edge.partial
 
 
+def replaced_end(edge: Edge) -> str | None:
+    """Return the memory that an edge in force, or the decision of a contradiction, replaces."""
+    if in_force(edge):
+        return edge.to_id
+    loser = (edge.resolution or {}).get("loser_id")
+    return None if loser is None or is_change_mark(edge) else str(loser)
+
+
 def plan_supersession(new: MemoryState, old: MemoryState) -> MemoryChange | None:
     """Return the change of ``old`` when ``new`` replaces it; None: it stays as it is.
 

@@ -130,7 +130,9 @@ def _section(section: SectionQuery, view: View, shows: bool) -> sa.Select[Any]:
     """
     m = tables.memories.alias("m")
     query = sa.select(*(_excerpt(m, view) if shows else [m.c.pk]))
-    query = query.where(view.status(m) == MemoryStatus.ACTIVE, section.where(m, view), view.where(m))
+    query = query.where(
+        view.status(m) == MemoryStatus.ACTIVE, section.where(m, view), view.where(m)
+    )
     if shows:
         query = query.where(view.confidence(m) >= value("floor"))
     if view.as_of is None:

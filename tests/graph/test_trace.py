@@ -100,8 +100,8 @@ def test_a_probable_change_replaces_nothing(database: Database) -> None:
 
 def test_a_chain_names_its_edges_and_what_replaced_a_part(database: Database) -> None:
     filling = Filling(database)
-    old = filling.memory(status="superseded")
-    new, newest, partial, consequence, part = (filling.memory() for _ in range(5))
+    old, new = (filling.memory(status="superseded") for _ in range(2))
+    newest, partial, consequence, part = (filling.memory() for _ in range(4))
     summary = filling.memory(kind="reflection")
     filling.edge(new, old, "Updates")
     filling.edge(newest, new, "Updates")
@@ -149,7 +149,7 @@ def test_where_it_was_handed_out(database: Database) -> None:
 
 def test_a_circle_ends(database: Database) -> None:
     filling = Filling(database)
-    ring = [filling.memory() for _ in range(3)]
+    ring = [filling.memory(status="superseded") for _ in range(3)]
     for one, other in zip(ring, ring[1:] + ring[:1], strict=True):
         filling.derived(one, other)
         filling.edge(one, other, "Updates")

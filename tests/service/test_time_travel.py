@@ -17,6 +17,7 @@ from memgraph.ids import short_id
 from memgraph.model.enums import JobName, MemoryKind, MemoryType, SourceType
 from memgraph.model.values import Edge, Source
 from memgraph.operations.orchestrator import Orchestrator
+from memgraph.surfaces.cli.formats import edge_line
 
 NAMES = ("Ada", "Bea")
 TALKS = ("monday", "tuesday")
@@ -339,6 +340,14 @@ def test_a_decision_that_was_undone_says_so(orc: Orchestrator, clock: FixedClock
     assert (undone.moot, orc.contradictions.get(edge).moot) == (True, True)
     [then] = orc.contradictions.list(resolved=True, as_of=accepted).items
     assert (then.moot, then.edge.relation) == (False, "replaces")
+    for trace in (orc.trace(old), orc.trace(new)):
+        [traced] = (*trace.edges_in, *trace.edges_out)
+        assert (traced.relation, traced.undone_at) == ("replaced", clock.now_ms())
+        assert (trace.replaced, trace.replaced_by) == ((), ())
+        assert "undone on" in edge_line(traced)
+    [traced] = orc.trace(old, as_of=accepted).edges_in
+    assert (traced.relation, traced.undone_at) == ("replaces", None)
+    assert [link.memory_id for link in orc.trace(old, as_of=accepted).replaced_by] == [new]
 
 
 def test_the_strongest_edges_of_then_are_those_of_a_hub(

@@ -4210,8 +4210,8 @@ export interface components {
          *         grounds: its evidence: the memories that it is derived from, caused by or part of, and
          *             their evidence in turn.
          *         dependents: the memories that depend on it, directly or not.
-         *         replaced: the memories that it replaced, directly or not.
-         *         replaced_by: the memories that replaced it, directly or not.
+         *         replaced: the memories that it replaced, directly or not, unless that was undone.
+         *         replaced_by: the memories that replaced it, directly or not, unless that was undone.
          *         probable_changes: the marks of changes, Updates edges of a weight below 1 that nobody
          *             accepted or dismissed: first those by which later memories change this one.
          *         stale_grounds: ids among ``grounds`` that were replaced or retracted, except by eviction,
@@ -4227,8 +4227,8 @@ export interface components {
             cut: boolean;
             cut_reasons: string[];
             dependents: components["schemas"]["Link"][];
-            edges_in: components["schemas"]["Edge"][];
-            edges_out: components["schemas"]["Edge"][];
+            edges_in: components["schemas"]["TracedEdge"][];
+            edges_out: components["schemas"]["TracedEdge"][];
             grounds: components["schemas"]["Link"][];
             handed_out: components["schemas"]["DeliveryCount"];
             independent_sources: number;
@@ -4245,6 +4245,29 @@ export interface components {
             stale_grounds: string[];
             status_history: components["schemas"]["StatusPeriod"][];
             supports: components["schemas"]["MemorySupport"][];
+        };
+        /**
+         * @description An edge of a trace.
+         *
+         *     Attributes:
+         *         undone_at: when what it had replaced became active again, if it is; only ``reopen`` takes
+         *             the edge out of force.
+         */
+        TracedEdge: {
+            /** Format: date-time */
+            created_at: string;
+            edge_id: string;
+            edge_type: components["schemas"]["EdgeType"];
+            from_id: string;
+            partial: boolean;
+            reason: string | null;
+            resolution: {
+                [key: string]: unknown;
+            } | null;
+            resolved_at: string | null;
+            to_id: string;
+            undone_at?: string | null;
+            weight: number;
         };
         /**
          * @description Turns of a conversation; see ``MemoryHooks.on_transcript``.

@@ -9,7 +9,7 @@ from memgraph.clock import MS_PER_DAY, iso
 from memgraph.ids import short_id
 from memgraph.model.conversation import HAPPENED
 from memgraph.model.enums import EdgeType
-from memgraph.model.graph import JournalNote
+from memgraph.model.graph import JournalNote, TracedEdge
 from memgraph.model.values import Edge, Memory, Source, StatusPeriod
 from memgraph.rules.lifecycle import contradiction_state
 from memgraph.surfaces.cli.screen import plain
@@ -108,6 +108,8 @@ def edge_line(edge: Edge, names: Mapping[str, str] | None = None) -> str:
         notes.append("dismissed")
     elif reason := reason_of(edge):
         notes.append(short(reason))
+    if isinstance(edge, TracedEdge) and edge.undone_at is not None:
+        notes.append(f"undone on {day(edge.undone_at)}")
     suffix = f" ({'; '.join(notes)})" if notes else ""
     first, second = ((names or {}).get(end, short_id(end)) for end in (edge.from_id, edge.to_id))
     return f"{first} {edge.relation} {second}{suffix}"

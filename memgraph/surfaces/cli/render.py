@@ -269,6 +269,7 @@ def _server(traces: Any, _: Known) -> str:
 LINES: Final[Mapping[str, Callable[[Any, Known], str]]] = {
     "Memory": lambda memory, _: memory_line(memory),
     "Edge": edge_line,
+    "TracedEdge": edge_line,
     "Link": _link,
     "StoredSource": lambda source, _: f"from {citation(source)}",
     "MemorySupport": lambda item, _: f"from {citation(item.source)}, added {moment(item.added_at)}",
