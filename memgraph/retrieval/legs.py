@@ -236,13 +236,7 @@ class SnapshotSearch:
                 view = View(self.narrowing.view.viewer, self.narrowing.view.as_of)
                 legs.entity_pks = entities.known_by(self.snapshot, name_keys, view)
         if pks := legs.entity_pks:
-            self._leg(
-                legs,
-                "entity",
-                lambda limit, by: recall.by_entities(
-                    self.snapshot, pks, MAX_MENTIONS, by.narrowing, limit
-                ),
-            )
+            self._leg(legs, "entity", lambda n, by: recall.by_entities(pks, MAX_MENTIONS, by, n))
         best = list(dict.fromkeys(pk for leg in legs.ranked.values() for pk in leg[:NEIGHBOURED]))
         if legs.replaced:
             with self.timed("succession"), self._bounded("succession", legs):

@@ -306,11 +306,7 @@ def _first_passing(
 
 
 def by_entities(
-    snapshot: Snapshot,
-    pks: Collection[int],
-    most_mentions: int,
-    narrowing: RecallFilter,
-    limit: int,
+    pks: Collection[int], most_mentions: int, reader: CandidateReader, limit: int
 ) -> list[RecallCandidate]:
     """Return the memories that name some entities, by the sum of the entities' weights, newest
     first among equals.
@@ -321,37 +317,37 @@ def by_entities(
         pks: the keys of the entities.
         most_mentions: ignore entities with more mentions, because they discriminate little.
     """
-    values = {"pks": sorted(pks), "most_mentions": most_mentions}
-    return _fetch_candidates(snapshot, _by_entities(narrowing.shape, limit), narrowing, values)
+    statement = _naming_one() if len(pks) == 1 else _naming_any()
+    values = {"pk": next(iter(pks)), "pks": sorted(pks), "most_mentions": most_mentions}
+    results: list[RecallCandidate] = []
+    examined, count = 0, limit
+    while True:
+        best = statement.column(reader.snapshot, values, count=count)
+        results += reader.read(best[examined:])
+        if len(results) >= limit or len(best) < count:
+            return results[:limit]
+        examined, count = count, count * _WIDENED
 
 
 @prepared
-def _by_entities(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
+def _naming_one() -> sa.Select[Any]:
+    e, link = tables.entities.alias("e"), tables.links.alias("l")
+    rows = ordered(e, (link, link.c.entity_pk == e.c.pk))
+    query = sa.select(link.c.memory_pk).select_from(rows).limit(value("count"))
+    query = query.where(e.c.pk == value("pk"), e.c.mention_count <= value("most_mentions"))
+    # The order of the index: nothing is sorted.
+    return query.order_by(link.c.memory_pk.desc())
+
+
+@prepared
+def _naming_any() -> sa.Select[Any]:
     f, e = listed("pks", "f", numbers=True), tables.entities.alias("e")
-    mentioned = (
-        sa.select(e.c.pk, e.c.mention_count)
-        .select_from(ordered(f, (e, e.c.pk == f.c.value)))
-        .order_by(e.c.pk)
-        .cte("named")
-        .prefix_with("MATERIALIZED")
-    )
-    # Rank the keys first: thousands of memories may name an entity, but few rows are returned.
     link = tables.links.alias("l")
-    weight = sa.func.sum(sa.literal(1.0) / sa.func.log2(2 + mentioned.c.mention_count))
-    naming = (
-        sa.select(link.c.memory_pk.label("pk"), weight.label("weight"))
-        .select_from(ordered(mentioned, (link, link.c.entity_pk == mentioned.c.pk)))
-        .where(mentioned.c.mention_count <= value("most_mentions"))
-        .group_by(link.c.memory_pk)
-        .order_by(weight.desc(), link.c.memory_pk.desc())
-        .cte("naming")
-        .prefix_with("MATERIALIZED")
-    )
-    m = tables.memories.alias("m")
-    query = sa.select(*_candidate_columns(narrowed.view, m))
-    query = query.select_from(ordered(naming, (m, m.c.pk == naming.c.pk)))
-    order = (as_read(naming.c.weight).desc(), as_read(naming.c.pk).desc())
-    return query.where(narrowed.where(m)).order_by(*order).limit(limit)
+    weight = sa.func.sum(sa.literal(1.0) / sa.func.log2(2 + e.c.mention_count))
+    rows = ordered(f, (e, e.c.pk == f.c.value), (link, link.c.entity_pk == e.c.pk))
+    query = sa.select(link.c.memory_pk).select_from(rows).limit(value("count"))
+    query = query.where(e.c.mention_count <= value("most_mentions")).group_by(link.c.memory_pk)
+    return query.order_by(weight.desc(), link.c.memory_pk.desc())
 
 
 @prepared
