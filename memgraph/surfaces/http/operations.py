@@ -22,11 +22,19 @@ ROOT = "/v1/orchestrators/{orchestrator}"
 
 
 def router_of(kind: type) -> APIRouter:
-    """Return a router with a route for every served operation of a class and its groups."""
+    """Return a router with a route for every served operation of a class and its groups.
+
+    Raises:
+        TypeError: two operations have one route.
+    """
     router = APIRouter()
+    routes: dict[str, str] = {}
     for declared in operations_of(kind).values():
         if not declared.served:
             continue
+        if declared.route in routes:
+            raise TypeError(f"{declared.id} has the route of {routes[declared.route]}")
+        routes[declared.route] = declared.id
         router.add_api_route(
             ROOT + declared.path,
             _endpoint(declared),

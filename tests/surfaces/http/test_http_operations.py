@@ -54,6 +54,19 @@ def test_a_body_of_defaults_may_be_left_out(client: httpx.Client) -> None:
     assert client.post(f"{BASE}/recall").status_code == 422
 
 
+class Rivals(Handle, group="memories"):
+    @operation(Permission.READ, "GET /memories/first")
+    def first(self) -> int: ...
+
+    @operation(Permission.READ, "GET /memories/first")
+    def second(self) -> int: ...
+
+
+def test_two_operations_of_one_route_are_an_error() -> None:
+    with pytest.raises(TypeError, match="second has the route of first"):
+        router_of(Rivals)
+
+
 class Numbers(Handle, group="memories"):
     """A literal path that is declared after a templated one that fits it."""
 
