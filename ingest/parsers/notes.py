@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache, partial
 from itertools import zip_longest
 from typing import Final
 
@@ -38,18 +39,28 @@ def parse_text(document: ParsedDocument, order: DateOrder | None = None) -> None
         return
     document.format = "prose"
     source = document.text.split("\n")
-    parts, dated = sections(read_lines(source)), _date_at_head(source, order)
+    parts, dated = sections(read_lines(source)), _date_at_head(document, source, order)
     parse_note(document, parts, source, FrontMatter(), order, event_time=dated)
 
 
-def _date_at_head(source: list[str], order: DateOrder | None) -> int | None:
+def _date_at_head(
+    document: ParsedDocument, source: list[str], order: DateOrder | None
+) -> int | None:
     for line in source[:_HEAD_LINES]:
         name, colon, value = line.partition(":")
         if not colon or not line.strip():
             return None
         if name.strip().casefold() in _DATE_FIELDS:
-            return read_date(value, alone=False, order=order)
+            return _date_in(document, value, order)
     return None
+
+
+def _date_in(document: ParsedDocument, text: str, order: DateOrder | None) -> int | None:
+    """Return the first date in a text; report one that is ambiguous without an order."""
+    moment = read_date(text, alone=False, order=order)
+    if moment is None and read_date(text, alone=False, order="day first") is not None:
+        document.report(SkippedPart.DATE_NOT_UNDERSTOOD, details={"text": text.strip()[:80]})
+    return moment
 
 
 def parse_note(
@@ -73,9 +84,10 @@ def parse_note(
     title = front.title or next((part.title for part in parts if part.level == 1), None)
     document.title = title
     document.document_keys = document_keys(path, record_number(path))
+    date_of = lru_cache(None)(partial(_date_in, document, order=order))
     event_time = front.event_time or event_time
     if event_time is None and title is not None:
-        event_time = read_date(title, alone=False, order=order)
+        event_time = date_of(title)
     if event_time is None:
         event_time = date_in_name(path)
     blocks = [block for part in parts for block in part.blocks]
@@ -102,7 +114,7 @@ def parse_note(
         if part.title and not part.blocks and (following is None or following.level <= part.level):
             add(Passage(part.title, part.first, part.first), section[:-1])
             continue
-        dates = (read_date(name, alone=False, order=order) for name in reversed(section))
+        dates = map(date_of, reversed(section))
         moment = next((date for date in dates if date is not None), None)
         for passage in passages(part.blocks, source, width):
             add(passage, section, moment)

@@ -36,7 +36,6 @@ from memgraph.store.statements import (
     Column,
     CompiledStatement,
     among,
-    as_read,
     holds_all,
     listed,
     member,

@@ -218,7 +218,8 @@ def _own_block(line: str, number: int) -> Block | None:
     if heading := _HEADING.match(line):
         return Block("heading", heading[2], number, number, len(heading[1]))
     bare = line.strip("=-*_ ")
-    if not bare.partition(":")[0].isalpha() and read_date(bare) is not None:
+    # Whether the day or the month stands first matters to the date, not to the heading.
+    if not bare.partition(":")[0].isalpha() and read_date(bare, order="day first") is not None:
         return Block("heading", bare, number, number, 2)
     return None
 

@@ -126,6 +126,26 @@ def test_headings_and_the_line_above_a_list_are_context() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("notes.txt", "06/05/2024\nCall Ana.\n\nPay Bo."),
+        ("notes.txt", "Date: 06/05/2024\n\nCall Ana.\n\nPay Bo."),
+        ("notes.md", "# Diary\n\n## 06/05/2024\n\nCall Ana.\n\n### Later\n\nPay Bo."),
+        ("notes.md", "# Diary of 06/05/2024\n\nCall Ana.\n\n## Later\n\nPay Bo."),
+    ],
+)
+def test_an_ambiguous_date_of_a_note_is_reported_once_and_read_in_the_set_order(
+    path: str, text: str
+) -> None:
+    document = parse(text, path)
+    assert [each.code for each in document.findings] == [SkippedPart.DATE_NOT_UNDERSTOOD]
+    assert "06/05/2024" in document.findings[0].details["text"]
+    read = parse_document(text.encode(), path, order="day first")
+    assert read.findings == []
+    assert {each.event_time for each in read.candidates} == {1714953600000}
+
+
 def test_lines_of_a_paragraph_stay_apart_unless_an_editor_wrapped_them() -> None:
     apart = "The passport lies in the blue drawer of the desk since May\nMark is our treasurer\n"
     wrapped = (
