@@ -36,6 +36,20 @@ def wait_until(holds: Callable[[], bool]) -> bool:
     return False
 
 
+def forked(
+    function: Callable[..., object], *arguments: Any, daemon: bool = False
+) -> ForkServerProcess:
+    """Start a process that calls a function of a module."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["processes_preloaded"])
+    # What is loaded beforehand is looked for where this process looks.
+    with patch.dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path))):
+        forkserver.ensure_running()
+    process: ForkServerProcess = context.Process(target=function, args=arguments, daemon=daemon)
+    process.start()
+    return process
+
+
 class Process:
     """A process that calls a function of a module and ends; killed with the block that has it.
 
@@ -43,15 +57,7 @@ class Process:
     """
 
     def __init__(self, function: Callable[..., object], *arguments: Any) -> None:
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["processes_preloaded"])
-        # What is loaded beforehand is looked for where this process looks.
-        with patch.dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path))):
-            forkserver.ensure_running()
-        self._process: ForkServerProcess = context.Process(
-            target=function, args=arguments, daemon=True
-        )
-        self._process.start()
+        self._process = forked(function, *arguments, daemon=True)
         assert self._process.pid is not None
         self.pid = self._process.pid
         self._code: int | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import tempfile
 from pathlib import Path
 from unittest.mock import patch
@@ -11,14 +12,26 @@ import pytest  # noqa: F401
 from pair_readers import ScriptedReader
 
 import memgraph.operations.life.decay
-import memgraph.service.worker  # noqa: F401
+import memgraph.service.worker
+import memgraph.surfaces.serve  # noqa: F401
 from memgraph import MemoryService
+from memgraph.providers import pair_reader
 from memgraph.providers.fake import FakeEmbedding
+from memgraph.providers.local import LocalEmbedding
+from memgraph.service.access.gate import Gate
+from memgraph.service.access.keys import KeyStore
+from memgraph.surfaces.cli.app import command_names, load_command
 
 # As in tests/conftest.py: the shipped reader would take most of the time of these processes.
-patch.object(
+scripted = patch.object(
     MemoryService, "pair_reader", lambda self, _settings: self._pair_reader or ScriptedReader()
-).start()
+)
+scripted.start()
+# Only programs have these models; a program stops the patch.
+LocalEmbedding().embed(["Hello."])
+pair_reader._model(pair_reader.DIRECTORY)
+for name in command_names():
+    load_command(name)
 
 with (
     tempfile.TemporaryDirectory() as folder,
@@ -37,3 +50,9 @@ with (
     orc.contradictions.resolve(edge, winner=third, reason="looked")
     orc.recall("kettle")
     orc.erasure.erase(memory_id=first, reason="asked for", dry_run=False)
+    memgraph.surfaces.serve.application(
+        Gate(service, KeyStore(service.root, service.clock)), service.settings().memory.server
+    )
+# What is loaded stays, and is not copied when a process looks for garbage.
+gc.collect()
+gc.freeze()

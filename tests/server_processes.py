@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from programs import Program
 
 PATIENCE_S = 30.0
 SERVE = "import sys; from memgraph.surfaces.cli import main; sys.exit(main())"
@@ -65,9 +65,9 @@ def server_process(
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMGRAPH_")}
     # As in conftest.py: no shipped reader of pairs at work in the background.
     kept["MEMGRAPH_MEMORY__COMPARISON__READER"] = "none"
-    process = subprocess.Popen(
+    process = Program(
         [
-            *(sys.executable, "-c", f"{first}\n{SERVE}", "serve", "--json"),
+            *("-c", f"{first}\n{SERVE}", "serve", "--json"),
             *("--port", "0", *(["--allow-without-key"] if keyless else []), *options),
         ],
         env={**kept, "MEMGRAPH_ROOT": str(root), **environ},
