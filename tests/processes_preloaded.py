@@ -13,7 +13,7 @@ from pair_readers import ScriptedReader
 
 import memgraph.operations.life.decay
 import memgraph.service.worker
-import memgraph.surfaces.serve  # noqa: F401
+import memgraph.surfaces.serve
 from memgraph import MemoryService
 from memgraph.providers import pair_reader
 from memgraph.providers.fake import FakeEmbedding

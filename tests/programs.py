@@ -1,7 +1,7 @@
-"""What ``python`` and ``memgraph`` do, in processes that are forked from one that has loaded it all.
+"""Programs in Python that tests start, forked from a process that has loaded memgraph.
 
-To import memgraph and to use it first takes an interpreter of its own a second and a half. How the
-installed programs start is tested with them: tests/surfaces/test_cli_process.py and test_package.py.
+To import memgraph, and to use it for the first time, takes an interpreter of its own a second and a
+half. How installed programs start is tested in surfaces/test_cli_process.py and test_package.py.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Program(subprocess.Popen[Any]):
             _run,
             [str(word) for word in words],
             dict(os.environ if environ is None else environ),
-            os.fspath(folder or os.getcwd()),
+            str(folder or Path.cwd()),
             *(_Stream(own if end == -1 else end) for end, own in zip(ends, STREAMS, strict=True)),
         )
         assert self._process.pid is not None
@@ -122,7 +122,7 @@ def execute(words: list[str]) -> None:
     kind = words[0]
     if kind == "-m":
         sys.argv = words[1:]
-        sys.path.insert(0, os.getcwd())
+        sys.path.insert(0, str(Path.cwd()))
         runpy.run_module(words[1], run_name="__main__", alter_sys=True)
     elif kind == "-c":
         sys.argv = ["-c", *words[2:]]

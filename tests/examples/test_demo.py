@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from programs import ran
 
 from memgraph import MemoryService, MemoryStatus, MemoryType
 
@@ -27,13 +26,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def shown(place: Path) -> str:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMGRAPH_")}
     kept["COLUMNS"] = "200"  # no line is wrapped in the middle of what is looked for
-    done = subprocess.run(
-        [sys.executable, place / "examples" / "demo.py"],
-        capture_output=True,
-        text=True,
-        env=kept,
-        check=False,
-    )
+    done = ran([str(place / "examples" / "demo.py")], env=kept)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

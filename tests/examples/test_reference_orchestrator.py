@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from model_server import KEY, ModelServer
+from programs import Program
 
 from examples.orchestrator.__main__ import main
 from memgraph import MemoryKind, MemoryService, Viewer
@@ -49,9 +50,9 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
 
 
-def start(*arguments: str, **environ: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "examples.orchestrator", *PATIENT, *arguments],
+def start(*arguments: str, **environ: str) -> Program:
+    return Program(
+        ["-m", "examples.orchestrator", *PATIENT, *arguments],
         cwd=PROJECT,
         env={**os.environ, "MEMGRAPH_MEMORY__COMPARISON__READER": "none", **environ},
         stdin=subprocess.DEVNULL,

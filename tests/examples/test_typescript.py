@@ -7,12 +7,12 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import ran
 from server_processes import server_process
 
 from memgraph import MemoryService
@@ -28,10 +28,7 @@ TOO_LONG_S = 120
 def document() -> dict[str, Any]:
     """Return the document as a process of its own makes it, as ``make references`` does."""
     made = "import json; from generate import document; print(json.dumps(document()))"
-    done = subprocess.run(
-        [sys.executable, "-c", made], cwd=FOLDER, capture_output=True, text=True, check=True
-    )
-    found: dict[str, Any] = json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(ran(["-c", made], cwd=FOLDER).stdout)
     return found
 
 

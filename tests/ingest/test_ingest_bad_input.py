@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import ran
 
 from ingest.claims import MANIFEST_ENDING
 from ingest.reasons import RejectionReason
@@ -167,6 +166,5 @@ def test_a_file_of_short_sentences_alone_costs_seconds(tmp_path: Path) -> None:
         zone = service.orchestrator("orc", create=True).paths.ingest
     lines = (f"The lamp {number} is red." for number in range(50_000))
     (zone / "short.md").write_text("\n".join(lines))
-    command = [sys.executable, "-c", BOUNDED, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = ran(["-c", BOUNDED, str(tmp_path)])
     assert done.stdout.split() == ["rejected", "too_many_items"]

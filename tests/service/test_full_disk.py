@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from programs import ran
 from working import NAME, working
 
 from ingest.drop_zone import stage
@@ -182,8 +182,7 @@ with MemoryService(sys.argv[1], environ={}, background=False) as service:
 
 
 def test_a_file_at_the_limit_of_its_size_is_a_full_disk(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", LIMITED, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = ran(["-c", LIMITED, str(tmp_path)])
     code, degraded, end = done.stdout.splitlines()
     assert code == "storage.full"
     assert "storage.full" in degraded

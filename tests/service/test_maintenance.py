@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import Program
 from working import NAME, filled, tampering
 
 from memgraph import MemoryService
@@ -150,8 +150,8 @@ def test_another_process_cannot_write_into_the_replaced_file(alive: Filled, tmp_
     file = tmp_path / "orc.db"
     maintenance.backup(opened, file)
     path = opened.paths.database
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(path)],
+    with Program(
+        ["-c", HOLDER, str(path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

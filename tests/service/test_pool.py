@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
-import subprocess
-import sys
 import textwrap
 import threading
 from collections.abc import Sequence
@@ -14,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from programs import ran
 
 from memgraph import ContextAssembler, MemoryService
 from memgraph.errors import DatabaseCorrupt, DatabaseMissing, MemoryDisabled
@@ -235,14 +233,7 @@ def test_a_forked_child_does_not_work_on_its_parents_connections(tmp_path: Path)
         service.close()
         """
     )
-    told = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path)],
-        env=os.environ,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
+    told = ran(["-c", script, str(tmp_path)], timeout=60)
     assert told.stdout.split() == ["7", "fact_"]
 
 

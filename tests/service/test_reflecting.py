@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import ran
 from working import put
 
 from memgraph import MemoryService, Orchestrator, Viewer
@@ -288,10 +286,8 @@ def test_the_latest_is_read_anew_when_another_process_saved_one(tmp_path: Path) 
             f"with MemoryService({str(tmp_path)!r}, environ={{}}, background=False) as service:\n"
             "    print(service.orchestrator('orc-1').jobs.run('reflection').state)\n"
         )
-        ran = subprocess.run(
-            [sys.executable, "-c", program], env=os.environ, capture_output=True, text=True
-        )
-        assert ran.stdout.strip() == "done", ran.stderr
+        told = ran(["-c", program])
+        assert told.stdout.strip() == "done", told.stderr
         assert orc.memories.latest_reflection() == saved(orc)
 
 

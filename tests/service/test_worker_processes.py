@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 from life_workers import ENDLESS, QUICK, SETTINGS, WorkerProcess
 from processes import PATIENCE_S, wait_until
+from programs import Program
 
 from memgraph import MemoryService
 from memgraph.errors import Conflict
@@ -143,10 +143,8 @@ def test_a_signal_ends_the_command_after_what_is_in_hand(service: MemoryService)
     overdue(service, "orc-1")
     (service.root / "memgraph.toml").write_text('[memory.embedding]\nprovider = "none"\n')
     start = "import sys; from memgraph.surfaces.cli import main; sys.exit(main())"
-    command = [sys.executable, "-c", start, "worker", "--json"]
-    with subprocess.Popen(
-        [*command, "--root", str(service.root)], stdout=subprocess.PIPE, text=True
-    ) as process:
+    command = ["-c", start, "worker", "--json", "--root", str(service.root)]
+    with Program(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         first = json.loads(process.stdout.readline())
         assert first["command"] == "worker"

@@ -15,15 +15,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from programs import Program
 
 from memgraph import MemoryService, __version__
 
 NO_READER = {"MEMGRAPH_MEMORY__COMPARISON__READER": "none"}
 SESSIONS = 120
 PROGRAM = Path(sys.executable).with_name("memgraph")
-START = [str(PROGRAM)] if PROGRAM.exists() else [sys.executable, "-c"]
-if not PROGRAM.exists():
-    START.append("from memgraph.surfaces.cli import run_and_exit as run; raise SystemExit(run())")
+MAIN = "from memgraph.surfaces.cli import run_and_exit as run; raise SystemExit(run())"
+START = [str(PROGRAM)] if PROGRAM.exists() else [sys.executable, "-c", MAIN]
 
 
 def environment(root: Path, **more: str) -> dict[str, str]:
@@ -105,10 +105,10 @@ def test_a_reader_that_goes_away_is_no_crash_and_a_full_disk_is_told(root: Path)
 
 
 @contextmanager
-def begun(root: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def begun(root: Path, *arguments: str) -> Iterator[Program]:
     """A command that runs on."""
-    with subprocess.Popen(
-        [*START, *arguments],
+    with Program(
+        ["-c", MAIN, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -118,7 +118,7 @@ def begun(root: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
         yield process
 
 
-def wait(process: subprocess.Popen[str], done: Callable[[], bool]) -> None:
+def wait(process: Program, done: Callable[[], bool]) -> None:
     """Wait for something that a running command does."""
     deadline = time.monotonic() + 60
     while not done():

@@ -16,6 +16,7 @@ import anyio
 import httpx
 import pytest
 from anyio.to_thread import run_sync
+from programs import ran
 from server_processes import PATIENCE_S, ServerProcess, nobody_writes, server_process, until
 from serving_worlds import EVERYTHING
 
@@ -192,7 +193,7 @@ def test_a_process_whose_threads_do_not_end_is_cut_off() -> None:
         "    waits.start()\n"
         "    within(0.01)"
     )
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == CUT_OFF
+    assert ran(["-c", script]).returncode == CUT_OFF
 
 
 def test_threads_of_requests_have_the_name_that_is_looked_for() -> None:
@@ -206,11 +207,11 @@ def test_without_its_packages_it_says_which_extra_has_them(package: str) -> None
         f"import sys; sys.modules[{package!r}] = None\n"
         "from memgraph.surfaces.cli import main; sys.exit(main(['serve', '--json']))"
     )
-    ran = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
-    assert ran.returncode == 1
-    error = json.loads(ran.stderr)["error"]
+    assert done.returncode == 1
+    error = json.loads(done.stderr)["error"]
     assert (error["code"], error["details"]) == (ExtraMissing.code, {"extra": "server"})
 
 

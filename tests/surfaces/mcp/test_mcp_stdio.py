@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from mcp_worlds import local_agent, tell_the_story_of_the_bees
+from programs import Program
 
 from memgraph import MemoryService, Scope, Viewer
 from memgraph.surfaces.mcp import stdio
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 else:
     CommandLine = object
 
-COMMAND = str(Path(sys.executable).with_name("memgraph"))
+COMMAND = "import sys; from memgraph.surfaces.cli import main; sys.exit(main())"
 HELLO = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -51,9 +51,9 @@ def spoken(root: Path, *lines: bytes, answers: int = 0) -> tuple[int, list[Any],
 
     Of a command with --json: its own answer would be there, too.
     """
-    arguments = [COMMAND, "mcp", "--orchestrator", "orc-1", "--root", str(root), "--json"]
-    with subprocess.Popen(
-        arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    words = ["-c", COMMAND, "mcp", "--orchestrator", "orc-1", "--root", str(root), "--json"]
+    with Program(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as server:
         assert server.stdin is not None
         assert server.stdout is not None
