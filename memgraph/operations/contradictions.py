@@ -156,8 +156,8 @@ class Contradictions(Handle[F], group="contradictions", tag="graph"):
 
         Raises:
             NotFound: no such mark, or one of its sides is not visible.
-            Conflict: it was dismissed or resolved, it is a contradiction of weight 1, or an active
-                memory has replaced the earlier one.
+            Conflict: it is decided, it is a contradiction of weight 1, or an active memory has
+                replaced the earlier one.
         """
         from memgraph.operations.write import changes
 
@@ -188,9 +188,9 @@ class Contradictions(Handle[F], group="contradictions", tag="graph"):
         body=ReasonBody,
     )
     def reopen(self, edge_id: EdgeId, *, reason: Reason) -> None:
-        """Undo the resolution of a contradiction, or the dismissal of one or of a mark.
+        """Undo the decision of a contradiction or of a mark: what it superseded is active again.
 
-        Raises NotFound; Conflict: it is open.
+        An accepted mark is open again, with its weight. Raises NotFound; Conflict: it is open.
         """
         from memgraph.operations.write import changes
 

@@ -209,9 +209,18 @@ def put_in_force(transaction: JournalledTransaction, edge: Edge, reason: str | N
     """
     changes: dict[str, Any] = {"partial": sa.false(), "weight": 1.0, "reason": bound(reason)}
     if is_change_mark(edge):
+        mark = {"weight": edge.weight, "partial": edge.partial, "reason": edge.reason}
         resolution = {"winner_id": edge.from_id, "loser_id": edge.to_id, "reason": reason}
-        changes |= _decided(transaction, resolution | {"actor": transaction.actor})
+        resolution |= {"actor": transaction.actor, "mark": mark}
+        changes |= _decided(transaction, resolution)
     _change(transaction, edge.edge_id, changes)
+
+
+def reopen_mark(transaction: JournalledTransaction, edge: Edge) -> None:
+    """Make a mark that was put in force the open mark that it was."""
+    mark = (edge.resolution or {})["mark"]
+    changes = {name: bound(mark[name]) for name in ("weight", "partial", "reason")}
+    _change(transaction, edge.edge_id, changes | _decided(transaction, None))
 
 
 def of_memory(

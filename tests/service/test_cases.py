@@ -264,6 +264,7 @@ def test_a_probable_change_is_listed_and_read_like_a_case_until_it_is_decided(
             "loser_id": pairs[1][0],
             "reason": "seen there",
             "actor": orc.actor,
+            "mark": {"weight": 0.8, "partial": False, "reason": "repainted"},
         },
     )
     with pytest.raises(NotFound):

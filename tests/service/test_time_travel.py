@@ -295,7 +295,10 @@ def answers(orc: Orchestrator, edge: str, as_of: int | None = None) -> dict[str,
     }
 
 
-CHANGE = ("dismiss", "reopen", "dismiss", "state", "retract", "restore", "restore new")
+CHANGE = (
+    *("dismiss", "reopen", "accept", "reopen", "dismiss", "state", "reopen", "accept"),
+    *("retract", "restore", "restore new"),
+)
 CONTRADICTION = ("dismiss", "reopen", "accept", "reopen", "state", "resolve", "reopen", "dismiss")
 
 
@@ -326,6 +329,45 @@ def test_every_step_of_a_pair_is_answered_later_as_it_was_answered_then(
     for at, answer in told.items():
         assert answers(orc, edge, as_of=at) == answer
     assert orc.verify().ok
+
+
+def test_an_accepted_mark_that_is_reopened_is_the_mark_that_it_was(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    old, new = (put(orc, f"The ferry leaves from pier {pier}.") for pier in ("two", "five"))
+    edge = orc.relate(new, "Updates", old, weight=0.8, reason="a later sign")
+    before = orc.contradictions.list()
+    orc.contradictions.accept(edge, reason="the timetable")
+    with pytest.raises(Conflict, match="reopen it first"):
+        orc.contradictions.accept(edge, reason="again")
+    accepted = clock.now_ms()
+    clock.advance(days=1)
+    orc.contradictions.reopen(edge, reason="of last year")
+    assert orc.contradictions.list().items[0].edge == before.items[0].edge
+    assert set(orc.recall("ferry pier").ids) == {old, new}
+    assert orc.recall("ferry pier", as_of=accepted).ids == (new,)
+    assert orc.trace(old, as_of=accepted).edges_in[0].relation == "replaces"
+    assert [each.action for each in orc.contradictions.get(edge).journal][-2:] == [
+        "relate",
+        "reopen",
+    ]
+    assert [each.status for each in orc.history.get(old).periods] == [
+        *("active", "superseded", "active")
+    ]
+    with pytest.raises(Conflict, match="open"):
+        orc.contradictions.reopen(edge, reason="again")
+    assert orc.verify().ok
+
+
+def test_a_reopened_mark_leaves_what_another_decision_did(orc: Orchestrator) -> None:
+    old, new, third = (put(orc, f"The ferry leaves from pier {n}.") for n in (1, 2, 3))
+    edge = orc.relate(new, "Updates", old, weight=0.8)
+    orc.contradictions.accept(edge, reason="the timetable")
+    orc.retract(new, reason="of last year")
+    against = orc.relate(third, "Contradicts", old)
+    orc.contradictions.resolve(against, winner=third, reason="the harbour")
+    orc.contradictions.reopen(edge, reason="of last year")
+    assert orc.get(old).status.value == "superseded"
 
 
 def test_a_decision_that_was_undone_says_so(orc: Orchestrator, clock: FixedClock) -> None:

@@ -453,7 +453,9 @@ export interface paths {
         put?: never;
         /**
          * Reopen Contradiction
-         * @description Undo the resolution of a contradiction, or the dismissal of one or of a mark.
+         * @description Undo the decision of a contradiction or of a mark: what it superseded is active again.
+         *
+         *     An accepted mark is open again, with its weight.
          */
         post: operations["reopen_contradiction"];
         delete?: never;

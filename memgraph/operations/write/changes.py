@@ -21,6 +21,7 @@ from memgraph.rules.lifecycle import (
     ResolutionRecord,
     StatusAction,
     dismissal,
+    in_force,
     is_change_mark,
     is_dismissed,
     lost_to,
@@ -244,19 +245,20 @@ def contradiction(snapshot: Snapshot, edge_id: str, view: View) -> Edge:
 
 
 def contradiction_or_mark(snapshot: Snapshot, edge_id: str, view: View) -> Edge:
-    """Return the Contradicts edge, or the Updates edge that is no more than a mark, with this id.
+    """Return the Contradicts edge, or the Updates edge that is or was a mark, with this id.
 
     Raises:
         NotFound: it does not exist, an end is hidden, or it is neither.
-        Conflict: it is a mark that was put in force.
+        Conflict: it is an Updates edge in force that never was a mark.
     """
     edge = _visible(snapshot, edge_id, view)
-    if edge.edge_type is not EdgeType.CONTRADICTS and not is_change_mark(edge):
+    was_mark = is_change_mark(edge) or edge.resolution is not None
+    if edge.edge_type is not EdgeType.CONTRADICTS and not was_mark:
         message = f"{edge_id} is neither a contradiction nor a mark, its type is {edge.edge_type}"
         if edge.edge_type is EdgeType.UPDATES:
             newer, older = short_id(edge.from_id), short_id(edge.to_id)
             raise Conflict(
-                f"{short_id(edge_id)} is in force and no mark any more; to undo it, retract {newer}"
+                f"{short_id(edge_id)} is in force and was no mark; to undo it, retract {newer}"
                 f" and then restore {older} (the command is restore-memory)",
                 edge_id=edge_id,
             )
@@ -268,11 +270,11 @@ def open_mark(snapshot: Snapshot, edge_id: str, view: View) -> Edge:
     """Return the open mark with this id: a change or a contradiction of a weight below 1.
 
     Raises:
-        NotFound: it does not exist, an end is hidden, or its change is in force.
-        Conflict: it was dismissed or resolved, or it is a contradiction of weight 1.
+        NotFound: it does not exist, an end is hidden, or it is neither.
+        Conflict: it is decided or in force, or it is a contradiction of weight 1.
     """
     edge = contradiction_or_mark(snapshot, edge_id, view)
-    if edge.weight >= 1.0:
+    if edge.edge_type is EdgeType.CONTRADICTS and edge.weight >= 1.0:
         raise Conflict(
             f"{edge_id} is a contradiction, no mark, and needs a winner:"
             f" memgraph resolve ORC {edge_id} --winner ID --reason TEXT",
@@ -362,15 +364,17 @@ def dismiss(transaction: JournalledTransaction, edge: Edge, *, reason: str) -> l
 
 
 def reopen(transaction: JournalledTransaction, edge: Edge, *, reason: str) -> list[NewEntry]:
-    """Undo a resolution or a dismissal.
+    """Undo a resolution, a dismissal, or the acceptance of a mark.
 
     The loser becomes active again unless it lost another contradiction or is replaced.
 
     Raises:
-        Conflict: the contradiction is open.
+        Conflict: the contradiction or the mark is open.
     """
     if edge.resolution is None:
-        raise Conflict("this contradiction is open", edge_id=edge.edge_id)
+        raise Conflict("this contradiction or mark is open", edge_id=edge.edge_id)
+    if in_force(edge):
+        return _reopen_change(transaction, edge, reason)
     if is_dismissed(edge.resolution):
         edges.set_resolution(transaction, edge.edge_id, None)
         nobody = {"loser_id": None}
@@ -395,6 +399,17 @@ def reopen(transaction: JournalledTransaction, edge: Edge, *, reason: str) -> li
     return [
         NewEntry("reopen", record.winner_id, details | _left_with(transaction, record.loser_id))
     ]
+
+
+def _reopen_change(transaction: JournalledTransaction, edge: Edge, reason: str) -> list[NewEntry]:
+    edges.reopen_mark(transaction, edge)
+    old_id = edge.to_id
+    details = {"edge_id": edge.edge_id, "reason": reason, "loser_id": old_id}
+    entries = [NewEntry("reopen", edge.from_id, details)]
+    if edges.still_replaced(transaction, [old_id]) or _lost(transaction, old_id):
+        return entries
+    because = f"change by {edge.from_id} reopened: {reason}"
+    return entries + reinstate(transaction, old_id, (), reason=because)
 
 
 def _retract_quietly(transaction: JournalledTransaction, memory_id: str) -> None:

@@ -125,10 +125,13 @@ def test_a_probable_change_is_found_read_accepted_dismissed_and_reopened(
     browser.send(there, decision="reopen", reason="too early")
     assert there in browser.page(changes)
     sent = browser.send(address, decision="accept", reason="asked there")
-    assert sent.headers["location"] == changes
-    assert "The change is accepted." in browser.page(changes)
+    assert sent.headers["location"] == address
+    assert "The case is accepted." in browser.page(address)
     assert shop.orc.get(shop.read).status == "superseded"
     assert first not in browser.page(changes)
+    browser.send(address, decision="reopen", reason="asked again")
+    assert shop.orc.get(shop.read).status == "active"
+    assert address in browser.page(changes)
 
 
 def test_no_side_is_chosen_for_who_decides(browser: Browser, shop: Shop) -> None:

@@ -150,10 +150,7 @@ def export(visit: Visit) -> Response:
 
 
 def decide(visit: Visit) -> Response:
-    """Apply the decision of the pressed button.
-
-    An accepted change is in force, and no case any more: the list of changes is shown next.
-    """
+    """Apply the decision of the pressed button."""
     orc = visit.enter(Permission.WRITE)
     edge_id, decision = visit.path("edge_id"), visit.form.get("decision", "")
     decisions: dict[str, Callable[..., None]] = {
@@ -166,9 +163,7 @@ def decide(visit: Visit) -> Response:
         raise InvalidInput(f"decision must be one of {', '.join(decisions)}", field="decision")
     fields = {"winner": visit.required("winner")} if decision == "resolve" else {}
     decisions[decision](edge_id, reason=visit.required("reason"), **fields)
-    if decision == "accept":
-        return visit.go(visit.link("contradictions", state="changes"), "The change is accepted.")
-    done = {"resolve": "resolved", "dismiss": "dismissed", "reopen": "reopened"}[decision]
+    done = {"resolve": "resolved", "dismiss": "dismissed"}.get(decision, f"{decision}ed")
     return visit.go(visit.link("contradictions", edge_id), f"The case is {done}.")
 
 
