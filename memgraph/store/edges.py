@@ -210,9 +210,9 @@ def put_in_force(transaction: JournalledTransaction, edge: Edge, reason: str | N
     changes: dict[str, Any] = {"partial": sa.false(), "weight": 1.0, "reason": bound(reason)}
     if is_change_mark(edge):
         mark = {"weight": edge.weight, "partial": edge.partial, "reason": edge.reason}
-        resolution = {"winner_id": edge.from_id, "loser_id": edge.to_id, "reason": reason}
-        resolution |= {"actor": transaction.actor, "mark": mark}
-        changes |= _decided(transaction, resolution)
+        ends = {"winner_id": edge.from_id, "loser_id": edge.to_id}
+        decision = {**ends, "reason": reason, "actor": transaction.actor, "mark": mark}
+        changes |= _decided(transaction, decision)
     _change(transaction, edge.edge_id, changes)
 
 
