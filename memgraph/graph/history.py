@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from memgraph.errors import InvalidInput
-from memgraph.graph.redaction import read_details, status_periods, without_hidden
+from memgraph.graph.redaction import read_details, status_periods
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.graph import Diff, History, MemoryEvent, PairEvent
 from memgraph.model.tables import AuditRow
 from memgraph.store import graph, history as history_rows
 from memgraph.store.history import ContradictingPair, Interval, StatusStart
+from memgraph.store.redaction import without_hidden
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 

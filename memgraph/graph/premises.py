@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
 from memgraph.clock import MAX_MS
-from memgraph.graph.redaction import without_hidden
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.graph import EndedHow, InvalidPremise, PremiseStep
 from memgraph.rules.evidence import Dependency
 from memgraph.rules.lifecycle import EndOfLife
 from memgraph.store import evidence, graph
+from memgraph.store.redaction import without_hidden
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 

@@ -15,6 +15,7 @@ from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
 from memgraph.model.values import Edge
 from memgraph.rules.lifecycle import DISMISSED, is_change_mark
 from memgraph.store import memories, tables
+from memgraph.store.redaction import readable_edges
 from memgraph.store.rows import EDGE_FIELDS, EDGE_STATE, edge_from_row, json_text
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import (
@@ -377,12 +378,13 @@ def contradictions(
             position > last_position if criteria.oldest_first else position < last_position
         )
     order = (time, e.c.edge_id) if criteria.oldest_first else (time.desc(), e.c.edge_id.desc())
-    return snapshot.mapped(
+    page = snapshot.mapped(
         edge_from_row,
         query.order_by(*order).limit(bound(limit)),
         view.params,
         words=snapshot.engine.phrases.expression(match),
     )
+    return readable_edges(snapshot, view, page)
 
 
 def _decidable(e: sa.FromClause) -> Column:

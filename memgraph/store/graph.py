@@ -24,6 +24,7 @@ from memgraph.rules.marks import MarkGraph, Pair, PairKind, Replacement
 from memgraph.store import tables
 from memgraph.store.bulletins import moment
 from memgraph.store.items import is_id
+from memgraph.store.redaction import readable_edges, without_hidden
 from memgraph.store.rows import (
     EDGE_FIELDS,
     SOURCE_FIELDS,
@@ -176,7 +177,7 @@ def edges_among(
         .order_by(*_strength(o, view))
         .limit(bound(limit))
     )
-    return snapshot.mapped(edge_from_row, query, view.params)
+    return readable_edges(snapshot, view, snapshot.mapped(edge_from_row, query, view.params))
 
 
 def derivations_among(
@@ -379,6 +380,7 @@ def _pair(
     partial: bool,
     weight: float,
     edge_id: str,
+    *,
     reason: str | None,
 ) -> Pair | None:
     ends = ConflictSide(int(time), memory_id), ConflictSide(int(other_time), other_id)
@@ -443,7 +445,9 @@ def read_pairs(
     """
     if unread := graph.unread(memory_ids):
         rows = _pairs(view.shape).rows(snapshot, view.params, ids=unread, limit=_ROWS_PER_HOP)
-        graph.add_pairs([pair for row in rows if (pair := _pair(*row))], of=unread)
+        reasons = without_hidden(snapshot, view, [row[-1] for row in rows])
+        pairs = (_pair(*row[:-1], reason=reason) for row, reason in zip(rows, reasons, strict=True))
+        graph.add_pairs([pair for pair in pairs if pair], of=unread)
 
 
 def read_successions(
@@ -493,7 +497,7 @@ def edges_around(
         strongest = sorted(rows.values(), key=_STRENGTH, reverse=True)
     except TypeError as error:
         raise unreadable("memory_edges", None) from error
-    return [edge_from_row(row) for row in strongest[:limit]]
+    return readable_edges(snapshot, view, [edge_from_row(row) for row in strongest[:limit]])
 
 
 # The newest connections, from which a drawing of a large store starts.

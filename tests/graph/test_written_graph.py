@@ -7,8 +7,8 @@ from working import put
 
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import MS_PER_DAY, FixedClock
-from memgraph.graph.redaction import HIDDEN
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType, Sensitivity
+from memgraph.store.redaction import HIDDEN
 
 pytestmark = pytest.mark.engines
 
@@ -83,6 +83,42 @@ def test_no_reason_about_a_hidden_side_is_told(service: MemoryService, orc: Orch
     told = [seen.trace(noon).model_dump_json(), seen.history.get(noon).model_dump_json()]
     assert all("dusk" not in each and HIDDEN in each for each in told)
     assert "dusk was wrong" in host.trace(noon).model_dump_json()
+
+
+def test_no_reason_of_an_edge_names_what_is_hidden(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock
+) -> None:
+    noon = put(orc, "The release is at noon.")
+    dusk = put(orc, "The release is at dusk.")
+    secret = put(orc, "The customer leaves.", sensitivity=Sensitivity.RESTRICTED)
+    host = service.orchestrator("orc-1", viewer=Viewer(Sensitivity.RESTRICTED))
+    because = f"fact_checked after {dusk}, as {secret} says: quoth"
+    edge = host.relate(noon, EdgeType.UPDATES, dusk, weight=0.9, reason=because)
+    clock.advance(days=1)
+    then = clock.now_ms()
+    clock.advance(days=1)
+    host.contradictions.accept(edge, reason=f"{secret} is sure: quoth")
+
+    def told(reader: Orchestrator, as_of: int | None) -> dict[str, str]:
+        is_decided = as_of is None
+        answers = {
+            "trace": reader.trace(noon, as_of=as_of),
+            "list": reader.contradictions.list(resolved=is_decided, as_of=as_of),
+            "case": reader.contradictions.get(edge, as_of=as_of),
+            "subgraph": reader.graph.subgraph([noon], as_of=as_of),
+            "recall": reader.recall("release", as_of=as_of),
+        }
+        return {name: answer.model_dump_json() for name, answer in answers.items()}
+
+    for as_of in (None, then):
+        shown = told(service.orchestrator("orc-1", viewer=Viewer(Sensitivity.INTERNAL)), as_of)
+        assert [name for name, text in shown.items() if "quoth" in text or secret in text] == []
+        assert [name for name, text in shown.items() if HIDDEN not in text] == []
+        assert all("quoth" in text for text in told(host, as_of).values())
+    earlier = service.orchestrator("orc-1").recall("release", as_of=then)
+    reasons = {edge.reason for edge in earlier.edges}
+    reasons |= {mark.reason for item in earlier.items for mark in item.marks}
+    assert reasons == {f"fact_checked after {dusk}, as {HIDDEN}"}
 
 
 def test_reading_and_recalling_leave_the_bulletin_as_it_is(
