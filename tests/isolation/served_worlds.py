@@ -226,7 +226,8 @@ def build(root: Path) -> Built:
             name: keys.create(who.fields).secret for name, who in PEOPLE.items() if who.fields
         }
         keys.revoke(secrets["revoked"].split("_")[1])
-        secrets["garbage"] = secrets["everything"][:-2] + "AA"
+        # No secret ends so: its last character encodes four bits.
+        secrets["garbage"] = secrets["everything"][:-1] + "B"
         sender = f"key:{secrets['everything'].split('_')[1]}"
         owner, far_owner = (
             service.orchestrator(each, viewer=EVERYTHING, actor=sender) for each in (ONE, TWO)
