@@ -74,10 +74,21 @@ def _unquoted(was: Any, now: Any) -> Any:
         return now
     if isinstance(now, str):
         return now[: now.index(HIDDEN) + len(HIDDEN)]
-    if isinstance(now, dict) and isinstance(now.get("reason"), str):
-        beside = any(was.get(name) != now[name] for name in now if name != "reason")
-        now["reason"] = HIDDEN if beside else _unquoted(was["reason"], now["reason"])
+    if isinstance(now, dict):
+        inner = {name: item for name, item in now.items() if isinstance(item, dict)}
+        readable = now | {name: _unquoted(was.get(name), item) for name, item in inner.items()}
+        if isinstance(now.get("reason"), str):
+            beside = any(_names_other(was.get(name), now[name]) for name in now if name != "reason")
+            readable["reason"] = HIDDEN if beside else _unquoted(was["reason"], now["reason"])
+        return readable
     return now
+
+
+def _names_other(was: Any, now: Any) -> bool:
+    """Return True if a value named a hidden memory, other than in a reason."""
+    if isinstance(was, dict) and isinstance(now, dict):
+        return any(_names_other(was.get(name), now[name]) for name in now if name != "reason")
+    return bool(was != now)
 
 
 def readable_edges(snapshot: Snapshot, view: View, edges: Sequence[Edge]) -> list[Edge]:
