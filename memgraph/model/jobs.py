@@ -21,8 +21,6 @@ STOPPED = "job.stopped"
 """The error code of a run that was stopped early; a later run continues."""
 LEASE_LOST = "job.lease_lost"
 """The error code of a run whose process stopped renewing its lease, or died."""
-CRASHED = "job.crashed"
-"""The error code of a run that failed with an unexpected exception."""
 
 
 class RejectedItem(Value):

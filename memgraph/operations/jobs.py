@@ -53,9 +53,8 @@ class Jobs(Handle[F], group="jobs", tag="operating"):
         """Return when each job is next due and whether it is overdue."""
         from memgraph.service import job_runs as jobs
 
-        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            schedules, now_ms = opened.settings.memory.schedule, opened.clock.now_ms()
-            return [jobs.plan(snapshot, schedules, job, now_ms) for job in JobName]
+        with self._service.opened(self.name) as opened:
+            return jobs.plans(opened)
 
     @operation(
         Permission.ADMIN,

@@ -24,7 +24,10 @@ _LONGEST_SHIFT = timedelta(hours=3)
 
 
 def latest_due(expression: str, timezone: str, now_ms: int) -> int | None:
-    """Return the last moment at or before ``now_ms``; None if there is none within fifty years."""
+    """Return the last moment at or before ``now_ms``; None if there is none within fifty years.
+
+    The empty expression has none.
+    """
     now = _moment(now_ms, timezone)
     for moment in _moments(expression, now + _LONGEST_SHIFT, reverse=True):
         if moment <= now_ms:
@@ -45,58 +48,28 @@ def next_due(expression: str, timezone: str, now_ms: int) -> int | None:
     return None
 
 
-def owed(expression: str, timezone: str, *, since_ms: int, now_ms: int) -> int | None:
-    """Return the missed moment to catch up on: the last one after ``since_ms``, or None.
-
-    One run makes up for all missed moments.
-    """
-    if not expression:
-        return None
-    due = latest_due(expression, timezone, now_ms)
-    return due if due is not None and due > since_ms else None
-
-
 def retry_at(runs: Sequence[JobRun], now_ms: int) -> int | None:
-    """Return when a moment is tried again whose last run met a temporary error of the store.
+    """Return when a moment is tried again, after its runs so far; None if they served it.
 
-    The pause after the run is a minute, doubled with each such run, and at most an hour.
+    A run that ended by itself serves its moment. One that was killed or asked to stop does not, and
+    the next one may begin at once; three killed ones do, so that a job that kills its process does
+    not run for ever. After a temporary error of the store the pause is a minute, doubled with each
+    such run, and at most an hour.
 
-    Returns:
-        Milliseconds; None if the last of ``runs`` did not end so. ``now_ms`` if it ended later: the
-        clock was set back.
+    Args:
+        runs: all of one moment, in the order of their start; at least one.
+        now_ms: the time now. A run that failed later shows that the clock was set back: retry now.
     """
-    failed = [run for run in runs if _failed_for_now(run)]
-    if not failed or failed[-1] is not runs[-1]:
+    failed = [run for run in runs if run.state is JobState.FAILED and run.error_code in TEMPORARY]
+    killed = sum(run.error_code == LEASE_LOST for run in runs)
+    unserved = len(failed) + sum(run.state is JobState.ABANDONED for run in runs)
+    if unserved < len(runs) or killed >= MAX_KILLED:
         return None
+    if not failed or failed[-1] is not runs[-1]:
+        return now_ms
     ended_at = failed[-1].ended_at or 0
     pause = min(FIRST_RETRY_MS << min(len(failed) - 1, 6), LONGEST_RETRY_MS)
     return ended_at + pause if ended_at <= now_ms else now_ms
-
-
-def _failed_for_now(run: JobRun) -> bool:
-    return run.state is JobState.FAILED and run.error_code in TEMPORARY
-
-
-def served_until(runs: Sequence[JobRun], now_ms: int) -> int | None:
-    """Return the moment up to which no run is missing, after the runs for the last moment.
-
-    A run that was killed or asked to stop did not serve its moment, so that another one takes it up
-    at once. Three killed runs serve it, so that a job that kills its process does not run for ever.
-    One that met a temporary error of the store serves it until ``retry_at``.
-
-    Returns:
-        Milliseconds; None without runs.
-    """
-    if not runs:
-        return None
-    due_at = runs[0].due_at or 0
-    killed = sum(run.error_code == LEASE_LOST for run in runs)
-    is_served = killed >= MAX_KILLED or any(
-        run.state is not JobState.ABANDONED and not _failed_for_now(run) for run in runs
-    )
-    if not is_served and (again_at := retry_at(runs, now_ms)) is not None:
-        is_served = now_ms < again_at
-    return due_at if is_served else due_at - 1
 
 
 def _moment(ms: int, timezone: str) -> datetime:
@@ -106,6 +79,8 @@ def _moment(ms: int, timezone: str) -> datetime:
 
 
 def _moments(expression: str, start: datetime, *, reverse: bool) -> Iterator[int]:
+    if not expression:
+        return
     schedule = CronSim(expression, start.astimezone(UTC).astimezone(start.tzinfo), reverse)
     while True:
         try:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import errno
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from memgraph.audit import anchor
 from memgraph.clock import MS_PER_DAY, Clock, SystemClock
 from memgraph.config.schema import ScheduleSettings
-from memgraph.errors import Conflict, MemgraphError, StorageError
+from memgraph.errors import Conflict, JobFailed, MemgraphError, StorageError
 from memgraph.ids import RUN_PREFIX
+from memgraph.log import bug_fields
 from memgraph.model.enums import JobName, JobState
-from memgraph.model.jobs import CRASHED, LEASE_LOST, STOPPED, JobPlan, JobReport, JobRun, Trigger
+from memgraph.model.jobs import LEASE_LOST, STOPPED, JobPlan, JobReport, JobRun, Trigger
 from memgraph.model.operation import Progress, untold
 from memgraph.model.tables import JobRunRow
 from memgraph.paths import naming_full_disk
@@ -45,8 +46,8 @@ def run(
 ) -> JobRun:
     """Run a job under its lease and record it.
 
-    A job that fails with a MemgraphError is recorded as such, not raised: see ``state`` and
-    ``error_code``. Any other error is recorded and raised.
+    A job that fails is recorded as such, not raised: see ``state`` and ``error_code``. A bug is
+    also logged.
 
     Args:
         due_at: the scheduled moment of the run, milliseconds; None: it is not scheduled.
@@ -71,17 +72,14 @@ def run(
         with patiently():
             _claim(opened, row)
             with _renewed(opened, row) as is_lost:
-                report, crash = _reported(opened, row, actor or job.value, progress, stop, is_lost)
-            ended = _end(opened, run_id, report)
+                report = _reported(opened, row, actor or job.value, progress, stop, is_lost)
+            return _end(opened, run_id, report)
     except (KeyboardInterrupt, SystemExit):
-        # It may come between any two steps, even right after the lease is taken or at the end.
-        _end(opened, run_id, _cut_short(JobReport.done({}), STOPPED, "it was interrupted"))
+        # It may come between any two steps, even before the lease is taken or after the end. Where
+        # this cannot be recorded, the lease expires.
+        with suppress(StorageError):
+            _end(opened, run_id, _cut_short(JobReport.done({}), STOPPED, "it was interrupted"))
         raise
-    if crash is not None:
-        raise crash
-    if ended is None:
-        raise StorageError("the record of the run was removed meanwhile")
-    return ended
 
 
 def _reported(
@@ -91,21 +89,17 @@ def _reported(
     progress: Progress,
     stop: Stop,
     is_lost: Stop,
-) -> tuple[JobReport, Exception | None]:
-    """Do the work of a run; return its report, and the unexpected error that ended it."""
-    heard, crash = False, None
+) -> JobReport:
+    """Do the work of a run and return its report."""
+    heard = False
 
     def must_stop() -> bool:
         nonlocal heard
         heard = heard or stop() or is_lost()
         return heard
 
-    how = {
-        "now_ms": opened.clock.now_ms(),
-        "actor": actor,
-        "progress": progress,
-        "stop": must_stop,
-    }
+    now_ms = opened.clock.now_ms()
+    how = {"now_ms": now_ms, "actor": actor, "progress": progress, "stop": must_stop}
     try:
         with (
             opened.meters.timed("job", row.job),
@@ -114,20 +108,19 @@ def _reported(
         ):
             report = _work(opened, row, how)
         if usage.calls:
-            counts = {**report.counts, **usage.as_counts()}
-            report = report.model_copy(update={"counts": counts})
+            report = report.model_copy(update={"counts": report.counts | usage.as_counts()})
     except MemgraphError as error:
         report = JobReport.failed(error)
     except OSError as error:
         name = errno.errorcode.get(error.errno or 0, "unknown")
-        report = _failed("job.io", f"the system refused ({name})")
-    except Exception as error:  # noqa: BLE001 - raised once the run is recorded
-        crash, report = error, _failed(CRASHED, type(error).__name__)
-    if is_lost():
-        report = _cut_short(report, LEASE_LOST, "the lease was lost")
-    elif heard and report.state is not JobState.FAILED:
-        report = _cut_short(report, STOPPED, "it was asked to stop")
-    return report, crash
+        report = JobReport.failed(JobFailed(f"the system refused ({name})"))
+    except Exception as error:  # noqa: BLE001 - logged; a bug in a job stops no other
+        opened.log.error("job.bug", **bug_fields(error))  # noqa: TRY400 - no logger of logging
+        report = JobReport.failed(JobFailed(type(error).__name__))
+    if not heard or report.state is JobState.FAILED:
+        return report
+    lost, asked = (LEASE_LOST, "the lease was lost"), (STOPPED, "it was asked to stop")
+    return _cut_short(report, *(lost if is_lost() else asked))
 
 
 def close_left(opened: OpenOrchestrator) -> None:
@@ -142,27 +135,28 @@ def close_left(opened: OpenOrchestrator) -> None:
 
 def _claim(opened: OpenOrchestrator, row: JobRunRow) -> None:
     """Record the start of a run, which takes the lease of its job."""
+    close_left(opened)
     with opened.database.write() as transaction:
         row.started_at, row.renewed_at = opened.clock.now_ms(), WALL.now_ms()
         # Another worker may have run it between reading the schedule and now.
         if row.due_at is not None:
             schedules, job = opened.settings.memory.schedule, JobName(row.job)
-            if plan(transaction, schedules, job, row.started_at).overdue_since != row.due_at:
+            if _plan(transaction, schedules, job, row.started_at).overdue_since != row.due_at:
                 raise Conflict(f"{job} has already run for that time", due_at=row.due_at)
-        abandoned = jobs.abandon_left(transaction, at=row.started_at, wall_ms=row.renewed_at)
-        held_by = jobs.begin(transaction, row)
-        if held_by is not None:
-            raise Conflict(f"{row.job} is already running, in {held_by}", holder=held_by)
-    _count(opened, abandoned)
+        jobs.begin(transaction, row)
 
 
-def _end(opened: OpenOrchestrator, run_id: str, report: JobReport) -> JobRun | None:
-    """Record the end of a run, unless it has ended; return the run, or None if it never began."""
+def _end(opened: OpenOrchestrator, run_id: str, report: JobReport) -> JobRun:
+    """Record the end of a run, unless it has ended, and return the run.
+
+    Raises:
+        StorageError: the run was never recorded, or its record was removed.
+    """
     reason = without_root(report.reason, opened.paths.root)
     report = report.model_copy(update={"reason": reason})
     with opened.database.write() as transaction:
         run, is_new = jobs.end(transaction, run_id, report, ended_at=opened.clock.now_ms())
-    if run is not None and is_new:
+    if is_new:
         _count(opened, [run])
     return run
 
@@ -172,10 +166,6 @@ def _count(opened: OpenOrchestrator, runs: Iterable[JobRun]) -> None:
     for run in runs:
         opened.meters.count("jobs", run.job.value, run.state.value)
         opened.log.info("job", job=run.job.value, state=run.state.value, code=run.error_code)
-
-
-def _failed(code: str, reason: str) -> JobReport:
-    return JobReport(state=JobState.FAILED, error_code=code, reason=reason)
 
 
 def _cut_short(report: JobReport, code: str, reason: str) -> JobReport:
@@ -230,20 +220,28 @@ def _verify(opened: OpenOrchestrator, progress: Progress, stop: Stop) -> JobRepo
 OVERDUE_MS = MS_PER_DAY
 
 
-def plan(snapshot: Snapshot, schedules: ScheduleSettings, job: JobName, now_ms: int) -> JobPlan:
-    """Return when a job runs next, and the scheduled moment for which it must run now."""
+def plans(opened: OpenOrchestrator) -> list[JobPlan]:
+    """Return when each job runs next, and the scheduled moment for which it must run now."""
+    schedules, now_ms = opened.settings.memory.schedule, opened.clock.now_ms()
+    with opened.database.read() as snapshot:
+        return [_plan(snapshot, schedules, job, now_ms) for job in JobName]
+
+
+def _plan(snapshot: Snapshot, schedules: ScheduleSettings, job: JobName, now_ms: int) -> JobPlan:
     expression, timezone = getattr(schedules, job.value), schedules.timezone
-    runs, since_ms = _history(snapshot, job, now_ms)
-    next_due_at = schedule.next_due(expression, timezone, now_ms) if expression else None
-    retry_at = schedule.retry_at(runs, now_ms)
+    since_ms, retry_at = _served(snapshot, jobs.of_last_moment(snapshot, job, now_ms), now_ms)
+    next_due_at = schedule.next_due(expression, timezone, now_ms)
     if next_due_at is not None and retry_at is not None and retry_at > now_ms:
         next_due_at = min(next_due_at, retry_at)
+    # One run makes up for all missed moments.
+    due_at = schedule.latest_due(expression, timezone, now_ms)
+    overdue_since = due_at if due_at is not None and due_at > since_ms else None
     return JobPlan(
         job=job,
         schedule=expression,
         timezone=timezone,
         next_due_at=next_due_at,
-        overdue_since=schedule.owed(expression, timezone, since_ms=since_ms, now_ms=now_ms),
+        overdue_since=overdue_since,
     )
 
 
@@ -258,23 +256,26 @@ def shortcomings(snapshot: Snapshot, schedules: ScheduleSettings, now_ms: int) -
         last = jobs.last_ended(snapshot, job, now_ms)
         if last is not None and last.state is JobState.FAILED:
             codes.add("jobs.failing")
-        runs, since_ms = _history(snapshot, job, now_ms)
         expression, by_ms = getattr(schedules, job.value), now_ms - OVERDUE_MS
-        if runs and schedule.owed(expression, schedules.timezone, since_ms=since_ms, now_ms=by_ms):
+        due_at = schedule.latest_due(expression, schedules.timezone, by_ms)
+        runs = jobs.of_last_moment(snapshot, job, now_ms)
+        if runs and due_at is not None and due_at > _served(snapshot, runs, now_ms)[0]:
             codes.add("jobs.overdue")
     return sorted(codes)
 
 
-def _history(snapshot: Snapshot, job: JobName, now_ms: int) -> tuple[list[JobRun], int]:
-    """Return a job's runs for its last moment, and the time up to which no run is missing."""
-    runs = jobs.of_last_moment(snapshot, job, now_ms)
-    since_ms = schedule.served_until(runs, now_ms)
-    if since_ms is None:
-        since_ms = int(metadata.get(snapshot, "created_at") or 0)
-        if since_ms > now_ms:
-            # Created under a clock that was ahead, so one run makes up for all.
-            since_ms = 0
-    return runs, since_ms
+def _served(snapshot: Snapshot, runs: Sequence[JobRun], now_ms: int) -> tuple[int, int | None]:
+    """Return the time up to which no run is missing, and when the last moment is tried again.
+
+    Args:
+        runs: the job's runs for its last moment.
+    """
+    if not runs:
+        created_at = int(metadata.get(snapshot, "created_at") or 0)
+        # One that was created under a clock that was ahead: one run makes up for all.
+        return (created_at if created_at <= now_ms else 0), None
+    due_at, retry_at = runs[0].due_at or 0, schedule.retry_at(runs, now_ms)
+    return (due_at - 1 if retry_at is not None and retry_at <= now_ms else due_at), retry_at
 
 
 RENEWALS = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -273,6 +273,18 @@ class MemoryService:
             names.update(server_names)
         return sorted(names)
 
+    def names_known(self, before: Iterable[str]) -> list[str]:
+        """Return the names of all orchestrators; if they cannot be listed, those known before.
+
+        Each one that cannot be read reports its own error.
+        """
+        with suppress(OSError, StorageError):
+            if not self.stores.is_any_away:
+                return self.orchestrators()
+        with suppress(OSError):
+            return sorted({*before, *orchestrator_names(self.root)})
+        return sorted(before)
+
     def paths(self, name: str) -> OrchestratorPaths:
         """Return the paths of an orchestrator's files."""
         return OrchestratorPaths(self.root, name)
@@ -339,7 +351,7 @@ class MemoryService:
         """Yield the open orchestrator for one call; idle ones are closed, oldest first."""
         return self.pool.use(name)
 
-    def worker(self, names: Sequence[str] | None = None) -> Worker:
+    def worker(self, names: Sequence[str] = ()) -> Worker:
         """Return a worker that runs the jobs of all orchestrators, or of some.
 
         ``with service.worker():`` works in a thread for as long as the block lasts; see

@@ -266,11 +266,10 @@ class WatchedServers:
             if self._servers.setdefault(url, server) is not server:
                 server.close()
 
-    def missed(self, url: str, error: DatabaseUnreachable) -> int:
-        """Record that a server did not answer; return the time of the next attempt."""
+    def missed(self, url: str, error: DatabaseUnreachable) -> None:
+        """Record that a server did not answer, unless that is known."""
         if self._away.get(url, (0, error))[0] <= self._clock.now_ms():
             self._away[url] = self._clock.now_ms() + AWAY_MS, error
-        return self._away[url][0]
 
     def look(self) -> bool:
         """Return True if an orchestrator on a watched server was changed since the last call."""

@@ -26,11 +26,9 @@ from memgraph.errors import (
     ExtraMissing,
     MemgraphError,
     MemoryDisabled,
-    StorageError,
 )
 from memgraph.model.jobs import OrchestratorState, ServiceReadiness
 from memgraph.operations.write.embedding import NOTHING_TO_EMBED, model_mismatch
-from memgraph.paths import orchestrator_names
 from memgraph.providers.options import LITELLM_PREFIX
 from memgraph.service import job_runs
 from memgraph.service.open_orchestrator import OpenOrchestrator
@@ -159,11 +157,7 @@ class Readiness:
         return ServiceReadiness(status="ready", disk_free_bytes=free, orchestrators=states)
 
     def _bring_up_to_date(self) -> None:
-        try:
-            names = self._service.orchestrators()
-        except StorageError:
-            # The server cannot be reached: each known orchestrator is checked below and reports it.
-            names = sorted({*self._known, *orchestrator_names(self._service.root)})
+        names = self._service.names_known(self._known)
         for removed in set(self._known) - set(names):
             del self._known[removed]
         now, due = self._service.clock.now_ms(), []

@@ -6,29 +6,27 @@ runner at a time.
 
 from __future__ import annotations
 
-import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from memgraph.errors import Conflict, DatabaseUnreachable, JobFailed, MemgraphError, StorageError
 from memgraph.model.enums import JobName
-from memgraph.model.jobs import STOPPED, JobPlan, JobRun
-from memgraph.paths import Stamp, orchestrator_names
+from memgraph.model.jobs import STOPPED, JobRun
+from memgraph.paths import Stamp
 from memgraph.service import job_runs as jobs, pool
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import embeddings, jobs as jobs_rows, sessions
 
 if TYPE_CHECKING:
-    from memgraph.service.memory_service import MemoryService
+    from memgraph.service.memory_service import Location, MemoryService
 
 POLL_S = 2.0
 """Seconds after which a change of a file by another process is noticed."""
 TICK_S = 0.25
-"""Seconds after which a change on a watched server is noticed."""
+"""Seconds after which a change on a watched server, or the request to stop, is noticed."""
 AT_ONCE_MS = 1_000
 REVISIT_MS = 60_000
 """Milliseconds after which an orchestrator with an error or a postponed embedding is visited."""
@@ -46,8 +44,7 @@ SESSIONS_AT_ONCE = 8
 class _Visited:
     """The worker's record of an orchestrator at its last visit."""
 
-    settings: Stamp = ()
-    url: str = ""
+    place: Location | None = None
     stamp: Stamp | None = ()
     visited_ms: int = 0
     again_ms: int = 0
@@ -62,7 +59,7 @@ class Worker:
     ``run`` works in the calling thread; a context manager works in its own thread.
 
     Args:
-        names: the orchestrators to serve; None: all, including new ones.
+        names: the orchestrators to serve; none: all, including new ones.
         ran: called with the orchestrator's name and the run when a run has ended.
         failed: called with the orchestrator's name and the error when it cannot be processed, or
             its job met an unexpected error; once per kind of error.
@@ -72,19 +69,16 @@ class Worker:
         self,
         service: MemoryService,
         *,
-        names: Sequence[str] | None = None,
+        names: Sequence[str] = (),
         ran: Callable[[str, JobRun], None] = lambda _name, _run: None,
         failed: Callable[[str, MemgraphError], None] = lambda _name, _error: None,
     ) -> None:
         self._service = service
-        self._names = None if names is None else tuple(names)
+        self._names = names
         self._ran = ran
         self._failed = failed
         self._seen: dict[str, _Visited] = {}
-        self._crowd = 0
         self._stopping = False
-        # A SimpleQueue, because its ``put`` is safe in a signal handler; Event.set is not.
-        self._stops: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
     def run(self) -> None:
@@ -95,8 +89,7 @@ class Worker:
 
     def once(self) -> None:
         """Visit every orchestrator once, and do the work that is due."""
-        names = self._present() if self._names is None else self._names
-        self._crowd = len(names)
+        names = self._names or self._service.names_known(self._seen)
         for removed in set(self._seen) - set(names):
             del self._seen[removed]
             self._service.forget(removed)
@@ -105,20 +98,9 @@ class Worker:
                 return
             self._look_at(name)
 
-    def _present(self) -> Sequence[str]:
-        # Each orchestrator that cannot be read reports its own error.
-        with suppress(OSError, StorageError):
-            if not self._service.stores.is_any_away:
-                return self._service.orchestrators()
-        # If one server is unreachable, continue with the orchestrators known so far.
-        with suppress(OSError):
-            return sorted({*self._seen, *orchestrator_names(self._service.root)})
-        return list(self._seen)
-
     def stop(self) -> None:
         """Stop after the current batch; may be called in a signal handler."""
         self._stopping = True
-        self._stops.put(None)
 
     def __enter__(self) -> Worker:
         self._thread = threading.Thread(target=self.run, name="memgraph-worker", daemon=True)
@@ -137,9 +119,9 @@ class Worker:
         if next_ms is not None:
             pause_s = min(pause_s, max((next_ms - self._service.clock.now_ms()) / 1000, 0.01))
         until = time.monotonic() + pause_s
+        # No event: setting one in a signal handler may wait for the very thread that it interrupts.
         while not self._stopping and (remaining_s := until - time.monotonic()) > 0:
-            with suppress(queue.Empty):
-                self._stops.get(timeout=min(remaining_s, TICK_S))
+            time.sleep(min(remaining_s, TICK_S))
             if self._service.stores.look():
                 return
 
@@ -148,14 +130,14 @@ class Worker:
         # A time before the last visit means that the clock was set back: visit at once.
         is_due = not state.visited_ms <= now_ms < state.again_ms
         try:
-            located = self._service.located(name)
-            if state.settings != located.settings:
+            place = self._service.located(name)
+            if state.place is None or state.place.settings != place.settings:
                 # Reopen it, because an open orchestrator keeps its settings.
-                state.settings, is_due = located.settings, True
+                is_due = True
                 self._service.forget(name)
-            state.url = located.url
-            self._service.stores.watch(state.url)
-            stamp = located.store.stamp()
+            state.place = place
+            self._service.stores.watch(place.url)
+            stamp = place.store.stamp()
             if is_due or stamp != state.stamp:
                 # The stamp from before the visit, so that a change during it is noticed.
                 state.stamp = stamp
@@ -169,8 +151,8 @@ class Worker:
     def _report(self, name: str, state: _Visited, error: Exception) -> None:
         state.visited_ms = self._service.clock.now_ms()
         state.again_ms = state.visited_ms + REVISIT_MS
-        if isinstance(error, DatabaseUnreachable):
-            state.again_ms = self._service.stores.missed(state.url, error)
+        if isinstance(error, DatabaseUnreachable) and state.place is not None:
+            self._service.stores.missed(state.place.url, error)
         if isinstance(error, MemgraphError):
             reported = error
         elif isinstance(error, OSError):
@@ -185,10 +167,10 @@ class Worker:
     def _visit(self, name: str, state: _Visited) -> None:
         with self._service.opened(name) as opened:
             jobs.close_left(opened)
-            for job in JobName:
-                due_at = self._plan(opened, job).overdue_since
-                if due_at is not None and not self._stopping:
-                    self._run(name, opened, job, trigger="schedule", due_at=due_at)
+            for plan in jobs.plans(opened):
+                if plan.overdue_since is not None and not self._stopping:
+                    how = {"trigger": "schedule", "due_at": plan.overdue_since}
+                    self._run(name, opened, plan.job, **how)
             more = self._consolidate(name, opened, state)
             drained = opened.worker.drain(limit=EMBEDDED_AT_ONCE, stop=self._is_stopping)
             more |= drained.error_code is None and drained.ready >= EMBEDDED_AT_ONCE
@@ -198,7 +180,7 @@ class Worker:
             opened.receipts.flush_in_steps(self._is_stopping)
             state.visited_ms = opened.clock.now_ms()
             state.again_ms = state.visited_ms if more else self._again(opened, state.visited_ms)
-        if self._crowd > pool.MAX_OPEN:
+        if len(self._seen) > pool.MAX_OPEN:
             # It would soon be closed to make room for another, which changes its files.
             self._service.forget(name)
 
@@ -226,16 +208,12 @@ class Worker:
     def _again(self, opened: OpenOrchestrator, now_ms: int) -> int:
         """Return the time of the next visit if nothing changes until then, in milliseconds."""
         latest = now_ms + LOOK_MS
-        times = [self._plan(opened, job).next_due_at or latest for job in JobName]
+        times = [plan.next_due_at or latest for plan in jobs.plans(opened)]
         with opened.database.read() as snapshot:
             # The runner of a job may die, and an expiring lease changes no stamp.
             if jobs_rows.is_any_running(snapshot) or embeddings.has_pending(snapshot):
                 times.append(now_ms + REVISIT_MS)
         return max(min(latest, *times), now_ms + AT_ONCE_MS)
-
-    def _plan(self, opened: OpenOrchestrator, job: JobName) -> JobPlan:
-        with opened.database.read() as snapshot:
-            return jobs.plan(snapshot, opened.settings.memory.schedule, job, opened.clock.now_ms())
 
     def _run(
         self, name: str, opened: OpenOrchestrator, job: JobName, **options: Any

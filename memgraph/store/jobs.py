@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from sqlmodel import col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
+from memgraph.errors import Conflict, StorageError
 from memgraph.model.columns import unreadable
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import LEASE_LOST, JobReport, JobRun
@@ -26,8 +27,8 @@ KEEP_RUNS = 1_000
 """The number of finished runs kept."""
 
 
-def begin(transaction: Transaction, run: JobRunRow) -> str | None:
-    """Record the start of a run, unless its job has a running one.
+def begin(transaction: Transaction, run: JobRunRow) -> None:
+    """Record the start of a run.
 
     The running row is the lease of the job: its holder has to ``renew`` it, or another process
     abandons it, see ``abandon_left``.
@@ -36,44 +37,48 @@ def begin(transaction: Transaction, run: JobRunRow) -> str | None:
         run: its ``holder`` is a ``files.process_name`` with the id of the run, and its
             ``renewed_at`` the time of the system clock, in milliseconds.
 
-    Returns:
-        None if it was recorded, else the holder of the running one.
+    Raises:
+        Conflict: the job has a running one.
     """
     current = first(transaction, _running().where(JobRunRow.job == run.job))
     if current is not None:
-        return current.holder
+        message = f"{run.job} is already running, in {current.holder}"
+        raise Conflict(message, holder=current.holder)
     save(transaction, run)
-    return None
 
 
 def renew(transaction: Transaction, run_id: str, *, wall_ms: int) -> bool:
-    """Renew the lease of a run; return False if it has expired or the run has ended."""
+    """Renew the lease of a run; return False if the run has ended, or was abandoned."""
     row = first(transaction, _running().where(JobRunRow.run_id == run_id))
-    if row is None or wall_ms >= _expires_at(row):
-        return False
-    row.renewed_at = wall_ms
-    save(transaction, row)
-    return True
+    if row is not None:
+        row.renewed_at = wall_ms
+        save(transaction, row)
+    return row is not None
 
 
 def end(
     transaction: Transaction, run_id: str, report: JobReport, *, ended_at: int
-) -> tuple[JobRun | None, bool]:
+) -> tuple[JobRun, bool]:
     """Record the end of a run, unless it was abandoned before, and delete the oldest runs.
 
     Returns:
-        The run, None if it was never recorded; and True if it had not ended before.
+        The run, and True if it had not ended before.
+
+    Raises:
+        StorageError: there is no record of the run.
     """
     row = first(transaction, select(JobRunRow).where(JobRunRow.run_id == run_id))
-    is_running = row is not None and row.state is JobState.RUNNING
-    if row is not None and is_running:
+    if row is None:
+        raise StorageError("there is no record of the run", run_id=run_id)
+    is_running = row.state is JobState.RUNNING
+    if is_running:
         row.ended_at, row.renewed_at = ended_at, None
         row.state, row.error_code, row.reason = report.state, report.error_code, report.reason
         row.counts_json = json_text(report.counts)
         row.rejected_json = json_text([item.model_dump() for item in report.rejected])
         save(transaction, row)
     prune(transaction, KEEP_RUNS, ended_at)
-    return None if row is None else _run(row), is_running
+    return _run(row), is_running
 
 
 def _running() -> SelectOfScalar[JobRunRow]:
@@ -108,13 +113,9 @@ def abandon_left(transaction: Transaction, *, at: int, wall_ms: int) -> list[Job
     return list(map(_run, runs))
 
 
-def _expires_at(run: JobRunRow) -> int:
-    return (run.renewed_at or 0) + LEASE_MS
-
-
 def _is_held(run: JobRunRow, wall_ms: int) -> bool:
     # A lease from the future was written by a clock that was ahead, and must not block until then.
-    is_current = wall_ms < _expires_at(run) <= wall_ms + LEASE_MS + SLACK_MS
+    is_current = -SLACK_MS <= wall_ms - (run.renewed_at or 0) < LEASE_MS
     return is_current and not files.is_dead(run.holder)
 
 

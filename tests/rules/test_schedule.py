@@ -11,11 +11,10 @@ from hypothesis import given, strategies as st
 from memgraph.clock import iso, parse_time
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import LEASE_LOST, STOPPED, JobRun
-from memgraph.rules.schedule import MAX_KILLED, latest_due, next_due, retry_at, served_until
+from memgraph.rules.schedule import MAX_KILLED, latest_due, next_due, retry_at
 
 BERLIN = "Europe/Berlin"
-HOUR = 3_600_000
-DAY = 24 * HOUR
+DAY = 86_400_000
 
 
 def at(text: str) -> int:
@@ -130,26 +129,22 @@ def run(state: JobState, code: str | None = None) -> JobRun:
 
 
 def test_a_moment_is_served_by_a_run_that_runs_or_ended_by_itself() -> None:
-    assert served_until([], NOW) is None
     for state in (JobState.DONE, JobState.SKIPPED, JobState.RUNNING, JobState.FAILED):
-        assert served_until([run(state)], NOW) == 9
+        assert retry_at([run(state)], NOW) is None
 
 
 def test_a_killed_run_is_taken_over_at_once_but_not_for_ever_and_a_stopped_one_does_not_count() -> (
     None
 ):
     killed, stopped = (run(JobState.ABANDONED, code) for code in (LEASE_LOST, STOPPED))
-    assert served_until([killed], NOW) == served_until([stopped] * 9, NOW) == 8
-    assert served_until([killed] * MAX_KILLED, NOW) == 9
+    assert retry_at([killed], NOW) == retry_at([stopped] * 9, NOW) == NOW
+    assert retry_at([killed] * MAX_KILLED, NOW) is None
 
 
 def test_a_run_that_met_a_full_disk_is_tried_again_after_a_pause_that_grows_to_an_hour() -> None:
     full = run(JobState.FAILED, "storage.full")
-    assert served_until([full], 10) == served_until([full], 60_009) == 9
-    assert served_until([full], 60_010) == 8
     assert [retry_at([full] * times, 10) for times in (1, 2, 3, 99)] == [
         10 + minutes * 60_000 for minutes in (1, 2, 4, 60)
     ]
-    assert served_until([full], 9) == 8  # the clock was set back
+    assert retry_at([full], 9) == 9  # the clock was set back
     assert retry_at([full, run(JobState.DONE)], 10) is None
-    assert served_until([full, run(JobState.DONE)], HOUR) == 9

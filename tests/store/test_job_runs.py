@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from memgraph import MemoryService, Orchestrator
+from memgraph.errors import Conflict
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import LEASE_LOST, JobReport
 from memgraph.model.tables import JobRunRow
@@ -14,7 +15,7 @@ from memgraph.store.snapshot import Transaction
 LEASE_MS = jobs.LEASE_MS
 
 
-def begin(connection: Transaction, run_id: str, at: int, **fields: object) -> str | None:
+def begin(connection: Transaction, run_id: str, at: int, **fields: object) -> None:
     values = {
         "job": JobName.DECAY.value,
         "trigger": "schedule",
@@ -23,13 +24,16 @@ def begin(connection: Transaction, run_id: str, at: int, **fields: object) -> st
         "holder": f"holder of {run_id}",
         "renewed_at": at,
     } | fields
-    row = JobRunRow(run_id=run_id, started_at=at, **values)
-    jobs.abandon_left(connection, at=at, wall_ms=row.renewed_at or 0)
-    return jobs.begin(connection, row)
+    jobs.abandon_left(connection, at=at, wall_ms=int(str(values["renewed_at"])))
+    jobs.begin(connection, JobRunRow(run_id=run_id, started_at=at, **values))
 
 
-def take(connection: Transaction, run_id: str, wall_ms: int) -> str | None:
-    return begin(connection, run_id, wall_ms, holder=run_id)
+def is_taken(connection: Transaction, run_id: str, wall_ms: int) -> bool:
+    try:
+        begin(connection, run_id, wall_ms)
+    except Conflict:
+        return False
+    return True
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -46,29 +50,25 @@ def take(connection: Transaction, run_id: str, wall_ms: int) -> str | None:
 def test_nobody_else_has_a_job_that_somebody_holds(
     service: MemoryService, orc: Orchestrator, steps: list[tuple[str, str, int]]
 ) -> None:
-    # The run of each holder, and until when it has the job.
-    holds: dict[str, tuple[str, int]] = {}
-    now = 1_000
+    # The run of the last holder, and until when nobody else may take its job.
+    holder, run_id, until, now = "", "", 0, 1_000
     with service.opened(orc.name) as opened, opened.database.write() as connection:
         connection.exec_driver_sql("DELETE FROM job_runs")
         for number, (what, who, passed) in enumerate(steps):
             now += passed
-            live = {holder: run for holder, (run, until) in holds.items() if until > now}
-            assert len(live) <= 1
             if what == "take":
-                is_taken = take(connection, f"{who}{number}", now) is None
-                assert is_taken == (not live)
-                if is_taken:
-                    holds = {who: (f"{who}{number}", now + LEASE_MS)}
+                assert is_taken(connection, f"{who}{number}", now) == (until <= now)
+                if until <= now:
+                    holder, run_id, until = who, f"{who}{number}", now + LEASE_MS
+            elif who != holder:
+                assert not jobs.renew(connection, "none", wall_ms=now)
             elif what == "renew":
-                run_id, _until = holds.get(who, ("none", 0))
-                remaining = jobs.renew(connection, run_id, wall_ms=now)
-                assert remaining == (who in live)
-                if remaining:
-                    holds[who] = run_id, now + LEASE_MS
-            elif who in holds:
-                run_id, _until = holds.pop(who)
-                assert jobs.end(connection, run_id, JobReport.done({}), ended_at=now)[0]
+                # One that was silent for too long has it as long as nobody else took it.
+                assert jobs.renew(connection, run_id, wall_ms=now)
+                until = now + LEASE_MS
+            else:
+                assert jobs.end(connection, run_id, JobReport.done({}), ended_at=now)[1]
+                holder, until = "", 0
 
 
 def test_a_run_without_a_lease_is_abandoned(service: MemoryService, orc: Orchestrator) -> None:
@@ -115,5 +115,5 @@ def test_a_lease_from_a_clock_that_was_ahead_holds_nobody_up(
         begin(connection, "run_1", 10, renewed_at=ahead)
         assert not jobs.left(connection, wall_ms=ahead - jobs.SLACK_MS)
         assert [run.run_id for run in jobs.left(connection, wall_ms=1_060)] == ["run_1"]
-        assert take(connection, "b", 1_060) is None
+        assert is_taken(connection, "b", 1_060)
         assert not jobs.renew(connection, "run_1", wall_ms=1_060)

@@ -60,7 +60,7 @@ def worker(
     with call.service() as service:
         for name in orchestrators or ():
             service.orchestrator(name)
-        working = Worker(service, names=orchestrators or None, ran=report, failed=complain)
+        working = Worker(service, names=orchestrators or (), ran=report, failed=complain)
         with _ended_by_signals(working):
             if once:
                 working.once()
