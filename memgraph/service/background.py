@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
 from typing import Final
 
 from memgraph.errors import MemgraphError
 from memgraph.model.conversation import SessionCallback, SessionEvent
+from memgraph.operations.threads import DaemonThreads
 
-Chore = Callable[[Callable[[], bool]], object]
-"""Takes a function that returns True to stop, and returns when nothing is left to do."""
+Stop = Callable[[], bool]
+Chore = Callable[[Stop], object]
+"""Takes a function that returns True to stop, and returns True if it left something to do."""
 
 
 class InFlightCalls:
@@ -42,7 +44,7 @@ class BackgroundWork:
     """Runs its chores when woken, and periodically for postponed work.
 
     Args:
-        chores: run in order.
+        chores: run in order, and again while one of them has more to do.
         failed: called with the MemgraphError of a chore; the other chores go on. Any other error
             ends the thread, and the next ``wake`` starts a new one.
     """
@@ -100,29 +102,32 @@ class BackgroundWork:
         with self._changed:
             return self._changed.wait_for(lambda: not self.busy, timeout_s)
 
-    def stop(self, patience_s: float | None = None) -> None:
-        """End the thread after the current batch.
+    def once(self, stop: Stop) -> bool:
+        """Run each chore in this thread; return True if one of them has more to do."""
+        more = False
+        for chore in self._chores:
+            try:
+                more |= chore(stop) is True
+            except MemgraphError as error:
+                self._failed(error)
+        return more
 
-        Args:
-            patience_s: the maximum time to wait, in seconds; None: no limit.
-        """
+    def stop(self) -> None:
+        """End the thread after the current batch."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
             thread = self._thread
         # A chore may close its own orchestrator: a thread cannot wait for itself.
         if thread is not None and thread is not threading.current_thread():
-            thread.join(patience_s)
+            thread.join()
 
     def _run(self) -> None:
         try:
             while not self._stopping:
                 self._wait()
-                for chore in self._chores:
-                    try:
-                        chore(lambda: self._stopping)
-                    except MemgraphError as error:
-                        self._failed(error)
+                if self.once(lambda: self._stopping):
+                    self.wake()
                 with self._changed:
                     self.busy = self._woken
                     self._changed.notify_all()
@@ -161,8 +166,10 @@ class SessionCallbacks:
     def __init__(self, failed: Callable[[Exception], None], *, threaded: bool) -> None:
         self._failed = failed
         self._callbacks: tuple[SessionCallback, ...] = ()
-        self._pending: deque[SessionEvent] = deque()
-        self._thread = BackgroundWork((self._call,), lambda _: None) if threaded else None
+        self._thread = DaemonThreads(1, "memgraph-callbacks") if threaded else None
+        self._last: Future[None] = Future()
+        self._last.set_result(None)
+        self._closed = False
 
     def add(self, callback: SessionCallback) -> None:
         """Add a callback, unless it was added before."""
@@ -179,21 +186,21 @@ class SessionCallbacks:
         """Call every callback with events that were committed."""
         if not events or not self._callbacks:
             return
-        self._pending.extend(events)
         if self._thread is None:
-            self._call(lambda: False)
+            self._call(events)
         else:
-            self._thread.wake()
+            self._last = self._thread.submit(self._call, events)
 
     def close(self) -> None:
-        """End the thread after the current call; events that are still pending are dropped."""
-        if self._thread is not None:
-            self._thread.stop(PATIENCE_S)
+        """Wait for the current call, for a few seconds; drop the events that still wait."""
+        self._closed = True
+        wait([self._last], PATIENCE_S)
 
-    def _call(self, stop: Callable[[], bool]) -> None:
-        while self._pending and not stop():
-            event = self._pending.popleft()
+    def _call(self, events: Sequence[SessionEvent]) -> None:
+        for event in events:
             for callback in self._callbacks:
+                if self._closed:
+                    return
                 try:
                     callback(event)
                 # The error is logged, and the other callbacks and events follow.

@@ -27,7 +27,7 @@ from memgraph.operations.write import entity_links
 from memgraph.operations.write.embedding import EmbeddingWorker, model_mismatch
 from memgraph.operations.write.entity_links import EntityLinker, NameFinders
 from memgraph.paths import OrchestratorPaths
-from memgraph.service.background import BackgroundWork
+from memgraph.service.background import BackgroundWork, Stop
 from memgraph.store import (
     comparisons,
     embeddings,
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from memgraph.service.memory_service import MemoryService
     from memgraph.store.vector_cache import HeldVectors
 
+EMBEDDED_AT_ONCE: Final = 2_000
+"""The number of memories that are embedded before other background work runs."""
 COMPARED_AT_ONCE: Final = 16
 """The number of memories that are compared before other background work runs."""
 JUDGED_AT_ONCE: Final = 8
@@ -99,7 +101,18 @@ class OpenOrchestrator:
             self._restore_used,
             with_queries=settings.memory.receipts.query_text,
         )
-        self.background = self._background()
+        self.background = BackgroundWork(
+            (
+                self.receipts.flush_in_steps,
+                lambda _: self.board.flush(),
+                self._embed,
+                self._compare,
+                self.upkeep.run,
+                lambda _: self.database.fold(),
+                self._judge,
+            ),
+            self._background_failed,
+        )
         self.board = BulletinBoard(
             database,
             settings.memory.bulletin,
@@ -122,29 +135,15 @@ class OpenOrchestrator:
                 rebuild=f"memgraph embed {paths.name} --rebuild",
             )
 
-    def _background(self) -> BackgroundWork:
-        return BackgroundWork(
-            (
-                self.receipts.flush_in_steps,
-                lambda _: self.board.flush(),
-                lambda stop: self.worker.drain(stop=stop),
-                self._compare_some,
-                self.upkeep.run,
-                lambda _: self.database.fold(),
-                self._judge_some,
-            ),
-            self._background_failed,
-        )
+    def _embed(self, stop: Stop) -> bool:
+        return self.worker.drain(limit=EMBEDDED_AT_ONCE, stop=stop).ready >= EMBEDDED_AT_ONCE
 
-    def _compare_some(self, stop: Callable[[], bool]) -> None:
-        # A bulk load takes long to compare, so other background work runs in between.
-        if self.comparer.compare(limit=COMPARED_AT_ONCE, stop=stop).compared >= COMPARED_AT_ONCE:
-            self.background.wake()
+    def _compare(self, stop: Stop) -> bool:
+        compared = self.comparer.compare(limit=COMPARED_AT_ONCE, stop=stop).compared
+        return compared >= COMPARED_AT_ONCE
 
-    def _judge_some(self, stop: Callable[[], bool]) -> None:
-        # A model is slow, so other background work runs in between.
-        if self.comparer.judge(limit=JUDGED_AT_ONCE, stop=stop).judged >= JUDGED_AT_ONCE:
-            self.background.wake()
+    def _judge(self, stop: Stop) -> bool:
+        return self.comparer.judge(limit=JUDGED_AT_ONCE, stop=stop).judged >= JUDGED_AT_ONCE
 
     @cached_property
     def comparer(self) -> ComparisonWorker:
@@ -377,7 +376,7 @@ class Housekeeping:
         self._postings_at = self._merged_at
         self._removes_at = 0
 
-    def run(self, stop: Callable[[], bool] = lambda: False) -> None:
+    def run(self, stop: Stop = lambda: False) -> None:
         """Do all upkeep that is due.
 
         Raises:
@@ -392,7 +391,7 @@ class Housekeeping:
             self._removes_at = now + REMOVE_EVERY_MS
             self._remove_receipts(now, stop)
 
-    def _merge(self, stop: Callable[[], bool]) -> None:
+    def _merge(self, stop: Stop) -> None:
         if self._database.commits - self._merged_at < COMMITS_BETWEEN_MERGES:
             return
         for _ in range(MOST_MERGES):
@@ -405,7 +404,7 @@ class Housekeeping:
                 return
             time.sleep(GIVE_WAY_S)
 
-    def _remove_receipts(self, now: int, stop: Callable[[], bool]) -> None:
+    def _remove_receipts(self, now: int, stop: Stop) -> None:
         since = max(now - int(self._receipts.keep_days * MS_PER_DAY), 0)
         while not stop():
             with self._database.read() as snapshot:

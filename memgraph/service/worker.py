@@ -32,10 +32,8 @@ REVISIT_MS = 60_000
 """Milliseconds after which an orchestrator with an error or a postponed embedding is visited."""
 LOOK_MS = 3_600_000
 """Milliseconds after which an unchanged orchestrator is visited again."""
-EMBEDDED_AT_ONCE = 2_000
-"""The maximum number of memories embedded before the other orchestrators get their turn."""
-COMPARED_AT_ONCE = 100
-"""The maximum number of memories compared before the other orchestrators get their turn."""
+SHARE_S = 5.0
+"""Seconds of background work after which the other orchestrators get their turn."""
 SESSIONS_AT_ONCE = 8
 """The maximum number of sessions processed before the other orchestrators get their turn."""
 
@@ -172,12 +170,10 @@ class Worker:
                     how = {"trigger": "schedule", "due_at": plan.overdue_since}
                     self._run(name, opened, plan.job, **how)
             more = self._consolidate(name, opened, state)
-            drained = opened.worker.drain(limit=EMBEDDED_AT_ONCE, stop=self._is_stopping)
-            more |= drained.error_code is None and drained.ready >= EMBEDDED_AT_ONCE
-            compared = opened.comparer.drain(limit=COMPARED_AT_ONCE, stop=self._is_stopping)
-            done = max(compared.compared, compared.judged)
-            more |= compared.error_code is None and done >= COMPARED_AT_ONCE
-            opened.receipts.flush_in_steps(self._is_stopping)
+            until = time.monotonic() + SHARE_S
+            while (left := opened.background.once(self._is_stopping)) and time.monotonic() < until:
+                pass
+            more |= left
             state.visited_ms = opened.clock.now_ms()
             state.again_ms = state.visited_ms if more else self._again(opened, state.visited_ms)
         if len(self._seen) > pool.MAX_OPEN:

@@ -126,7 +126,7 @@ def test_damage_that_background_work_meets_is_told_at_once(
     def work(opened: OpenOrchestrator) -> None:
         opened.background.wake()
         assert met.wait(10)
-        opened.background.stop(10)
+        opened.background.stop()
 
     with service.opened(NAME) as current:
         if not while_opening:

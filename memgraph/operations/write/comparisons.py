@@ -165,9 +165,7 @@ class ComparisonWorker:
         embedding = opened.embedding
         self._vectors = embedding if isinstance(embedding, LocalEmbedding) else LocalEmbedding()
 
-    def drain(
-        self, *, limit: int | None = None, stop: Callable[[], bool] = lambda: False
-    ) -> ComparisonRun:
+    def drain(self, *, limit: int | None = None) -> ComparisonRun:
         """Compare due memories by the reader, then facts by the model when one is configured.
 
         Args:
@@ -176,8 +174,7 @@ class ComparisonWorker:
         Raises:
             StorageError: the database failed; the outbox is unchanged.
         """
-        done = self.compare(limit=limit, stop=stop)
-        return self.judge(limit=limit, stop=stop, done=done)
+        return self.judge(limit=limit, done=self.compare(limit=limit))
 
     def compare(
         self, *, limit: int | None = None, stop: Callable[[], bool] = lambda: False
