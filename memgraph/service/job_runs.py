@@ -66,7 +66,7 @@ def run(
         trigger=trigger,
         due_at=due_at,
         state=JobState.RUNNING,
-        holder=process_name(run_id),
+        holder=process_name(),
     )
     try:
         with patiently():

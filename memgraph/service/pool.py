@@ -242,7 +242,6 @@ class WatchedServers:
         # Those that did not answer, each with the time of the next attempt.
         self._away: dict[str, tuple[int, DatabaseUnreachable]] = {}
         self._lock = threading.Lock()
-        self._changed = False
 
     @property
     def is_any_away(self) -> bool:
@@ -273,16 +272,7 @@ class WatchedServers:
 
     def look(self) -> bool:
         """Return True if an orchestrator on a watched server was changed since the last call."""
-        for url in list(self._servers):
-            self._look_at(url)
-        changed, self._changed = self._changed, False
-        return changed
-
-    def _look_at(self, url: str) -> None:
-        # Without an answer, its users get the error; changes are noticed once it is back.
-        with suppress(StorageError):
-            if self._servers[url].look():
-                self._changed = True
+        return sum(map(_changed, list(self._servers.values()))) > 0
 
     def names(self, url: str) -> list[str]:
         """Return the orchestrators of a server that the database user may read.
@@ -291,7 +281,7 @@ class WatchedServers:
             StorageError: the server cannot be queried, and is not watched.
         """
         if watched := self._servers.get(url):
-            self._look_at(url)
+            _changed(watched)
             return list(watched.stamps)
         server = self._looked_at(url)
         try:
@@ -316,3 +306,10 @@ class WatchedServers:
                 self.missed(url, error)
             raise
         return server
+
+
+def _changed(server: PostgresStores) -> bool:
+    # Without an answer, its users get the error; changes are noticed once it is back.
+    with suppress(StorageError):
+        return server.look()
+    return False

@@ -21,15 +21,14 @@ from memgraph.paths import naming_full_disk, take_free_name
 PROC = Path("/proc")
 
 
-def process_name(suffix: str) -> str:
-    """Return a name of this process for locks and leases: host, pid, suffix and its start."""
-    return f"{socket.gethostname()}:{os.getpid()}:{suffix}:{_kernel()}.{_start_of(os.getpid())}"
+def process_name() -> str:
+    """Return a name of this process for locks and leases: host, pid and its start."""
+    return _name_of(os.getpid())
 
 
 @cache
 def _name_of(pid: int) -> str:
-    """Return the name of this process, whose id is the key, since a fork gets another."""
-    return process_name("") if pid == os.getpid() else ""
+    return f"{socket.gethostname()}:{pid}:{_kernel()}.{_start_of(pid)}"
 
 
 def is_dead(name: str) -> bool:
@@ -38,7 +37,7 @@ def is_dead(name: str) -> bool:
     This is known of processes of this boot and pid namespace only. A pid that was given to another
     process is told by the start.
     """
-    _, pid, _, mark = name.split(":") if name.count(":") == 3 else ("", "", "", "")
+    _, pid, mark = name.split(":") if name.count(":") == 2 else ("", "", "")
     kernel, _, start = mark.partition(".")
     if not start or kernel != _kernel():
         return False
@@ -140,7 +139,7 @@ class FileLock:
 
     @staticmethod
     def _sign(handle: int) -> None:
-        name = f"{_name_of(os.getpid())}\n".encode()
+        name = f"{process_name()}\n".encode()
         with suppress(OSError):  # The name is a service only.
             if os.pread(handle, len(name) + 1, 0) != name:
                 os.ftruncate(handle, 0)

@@ -34,8 +34,8 @@ def begin(transaction: Transaction, run: JobRunRow) -> None:
     abandons it, see ``abandon_left``.
 
     Args:
-        run: its ``holder`` is a ``files.process_name`` with the id of the run, and its
-            ``renewed_at`` the time of the system clock, in milliseconds.
+        run: its ``holder`` is a ``files.process_name``, and its ``renewed_at`` the time of the
+            system clock, in milliseconds.
 
     Raises:
         Conflict: the job has a running one.

@@ -126,7 +126,7 @@ def test_a_restart_right_after_a_kill_takes_the_job_at_once(
 
 
 def test_another_process_with_the_pid_of_a_dead_one_is_no_holder() -> None:
-    name = process_name("run_1")
+    name = process_name()
     assert not is_dead(name)
     assert is_dead(f"{name}0")  # It started at another time.
     with subprocess.Popen(["sleep", "60"]) as process:
@@ -134,9 +134,9 @@ def test_another_process_with_the_pid_of_a_dead_one_is_no_holder() -> None:
         assert is_dead(other)
         process.kill()
     # Of other boots, machines and containers nothing is known.
-    host, pid, suffix, mark = other.split(":")
-    assert not is_dead(f"{host}:{pid}:{suffix}:{'0' * 12}.{mark.partition('.')[2]}")
-    assert not is_dead(f"{host}:{pid}:{suffix}")
+    host, pid, mark = other.split(":")
+    assert not is_dead(f"{host}:{pid}:{'0' * 12}.{mark.partition('.')[2]}")
+    assert not is_dead(f"{host}:{pid}")
 
 
 def test_a_signal_ends_the_command_after_what_is_in_hand(service: MemoryService) -> None:

@@ -187,7 +187,7 @@ def lock_key(schema: str) -> int:
 
 def _application() -> str:
     # The server cuts the name after 63 bytes.
-    host, _, process = process_name("").partition(":")
+    host, _, process = process_name().partition(":")
     return f"{APPLICATION}{host[:20]}:{process}"
 
 

@@ -265,8 +265,8 @@ class PostgresStores:
         self._names: dict[str, str] = {}
         self.stamps: dict[str, Stamp] = {}
 
-    def look(self) -> set[str]:
-        """Update the stamps; return the names of the orchestrators that changed.
+    def look(self) -> bool:
+        """Update the stamps; return True if one of them changed.
 
         Raises:
             StorageError: the server cannot be queried.
@@ -277,9 +277,9 @@ class PostgresStores:
             for schema, number, count in rows:
                 if (name := self._name_of(snapshot.driver, schema)) is not None:
                     stamps[name] = ((number, count),)
-        old, self.stamps = self.stamps, stamps
-        self._server.stamps = stamps
-        return {name for name in {*old, *stamps} if old.get(name) != stamps.get(name)}
+        changed = stamps != self.stamps
+        self._server.stamps = self.stamps = stamps
+        return changed
 
     def close(self) -> None:
         self._server.stamps = None
