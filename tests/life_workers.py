@@ -17,7 +17,7 @@ from memgraph.model.jobs import JobReport
 from memgraph.service import job_runs
 from memgraph.store import jobs
 
-LEASE_MS = 1_000
+LEASE_MS = 3_600_000
 SETTINGS = {
     "memory.storage.synchronous": "NORMAL",
     "memory.embedding.provider": "none",
@@ -30,20 +30,11 @@ class WorkerProcess(Process):
 
     Args:
         manner: ``quick``: jobs end at once; ``endless``: they never do.
-        config: settings of the service.
-        lease_ms: how long it may be silent before it loses its job.
     """
 
-    def __init__(
-        self,
-        root: Path,
-        began: Path,
-        manner: str,
-        config: Mapping[str, Any] = SETTINGS,
-        lease_ms: int = LEASE_MS,
-    ) -> None:
+    def __init__(self, root: Path, began: Path, manner: str) -> None:
         self._stop = began.with_name(f"stop-{secrets.token_hex(4)}")
-        super().__init__(_work, root, began, manner, self._stop, config, lease_ms)
+        super().__init__(_work, root, began, manner, self._stop)
 
     def finish(self) -> int:
         """Let it come to its end; gives its exit code."""
@@ -51,9 +42,7 @@ class WorkerProcess(Process):
         return self.wait()
 
 
-def _work(
-    root: Path, began: Path, manner: str, end: Path, config: Mapping[str, Any], lease_ms: int
-) -> None:
+def _work(root: Path, began: Path, manner: str, end: Path) -> None:
     """Runs in the process."""
 
     def work(opened: Any, run: Any, how: Mapping[str, Any]) -> JobReport:
@@ -65,8 +54,8 @@ def _work(
 
     with (
         patch.object(job_runs, "_work", work),
-        patch.object(jobs, "LEASE_MS", lease_ms),
-        MemoryService(root, environ={}, config=config, background=False) as service,
+        patch.object(jobs, "LEASE_MS", LEASE_MS),
+        MemoryService(root, environ={}, config=SETTINGS, background=False) as service,
         service.worker(),
     ):
         wait_until(end.exists)

@@ -90,8 +90,6 @@ class OpenOrchestrator:
         # Both are the pool's, under its lock.
         self.users = 0
         self.retired = False
-        # Damage found by a later call: opening a file does not read all of it.
-        self.damage: DatabaseCorrupt | None = None
         self.worker = EmbeddingWorker(database, embedding, clock)
         self.log = log_of(paths, settings, clock)
         self.upkeep = Housekeeping(database, clock, settings.memory.receipts)
@@ -279,7 +277,6 @@ class OpenOrchestrator:
     def _background_failed(self, error: MemgraphError) -> None:
         self.log.failure("background", error)
         if isinstance(error, DatabaseCorrupt):
-            self.damage = error.with_traceback(None)
             self._service.pool.failed(self.paths.name, error)
 
     def _restore_used(self, used: Mapping[str, int]) -> None:
@@ -299,9 +296,10 @@ class OpenOrchestrator:
             JournalBroken: acknowledged journal entries are missing.
         """
         self.database.require_same_store()
-        if self.damage is not None:
+        # Opening a file does not read all of it: a later call may have found damage.
+        if damage := self._service.pool.failure(self.paths.name):
             # Keeping the traceback would keep the frames of every raise alive.
-            raise self.damage.with_traceback(None)
+            raise damage.with_traceback(None)
         anchored = anchor.read(self.anchor_file)
         with self.database.read() as snapshot:
             anchor.require_held(snapshot, anchored, self.anchor_file, self.paths.name)

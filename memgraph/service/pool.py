@@ -51,23 +51,23 @@ class OrchestratorPool:
         self._log_of = log_of
         self._is_elsewhere = is_elsewhere
         self._opened: OrderedDict[str, OpenOrchestrator] = OrderedDict()
-        self._failures: dict[str, str] = {}
+        self._failures: dict[str, StorageError] = {}
         self._lock = threading.Lock()
         # One thread at a time opens an orchestrator; others wait and then find it open.
         self._gates = tuple(threading.Lock() for _ in range(GATES))
         self._closed = False
         self._pid = os.getpid()
 
-    def failure(self, name: str) -> str | None:
-        """Return the code of the last damage, or error of an opening, until a file is opened."""
+    def failure(self, name: str) -> StorageError | None:
+        """Return the last damage, or error of an opening, until a file is opened."""
         return self._failures.get(name)
 
     def failed(self, name: str, error: StorageError) -> None:
         """Record damage or a file that cannot be opened; it is logged if it is not the last one."""
         with self._lock:
-            is_new = self._failures.get(name) != error.code
-            self._failures[name] = error.code
-        if is_new:
+            known = self._failures.get(name)
+            self._failures[name] = error
+        if known is None or known.code != error.code:
             self._log_of(name).failure("database.unusable", error)
 
     @contextmanager
@@ -90,7 +90,6 @@ class OrchestratorPool:
                 self.forget(name, opened)
             raise
         except DatabaseCorrupt as error:
-            opened.damage = error
             self.failed(name, error)
             raise
         finally:
@@ -161,6 +160,7 @@ class OrchestratorPool:
         return opened
 
     def _opened_anew(self, name: str) -> OpenOrchestrator:
+        before = self._failures.get(name)
         try:
             opened = self._open_one(name)
         except (DatabaseBusy, DatabaseReplaced):
@@ -169,12 +169,10 @@ class OrchestratorPool:
         except StorageError as error:
             self.failed(name, error)
             raise
-        # Its background work has begun, and may find damage before, between or after these lines.
-        if opened.damage is None:
-            with self._lock:
+        with self._lock:
+            # Its background work has begun, and may have found new damage.
+            if self._failures.get(name) is before:
                 self._failures.pop(name, None)
-        if opened.damage is not None:
-            self.failed(name, opened.damage)
         return opened
 
     def _in_service(self, name: str) -> OpenOrchestrator | None:

@@ -231,7 +231,8 @@ class Readiness:
             files = place.store.stamp(), place.settings
         except (OSError, MemgraphError):
             files = None
-        return files, self._service.pool.failure(name)
+        failure = self._service.pool.failure(name)
+        return files, failure and failure.code
 
 
 def _read(snapshot: Snapshot, name: str, codes: list[str], now_ms: int) -> OrchestratorState:

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -17,7 +18,7 @@ from working import INFERRED, NAME, filled, tampering
 
 from memgraph import MemoryService, Sensitivity, Viewer
 from memgraph.clock import FixedClock, parse_time
-from memgraph.errors import Conflict, MemgraphError, ProviderUnavailable
+from memgraph.errors import MemgraphError, ProviderUnavailable
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import LEASE_LOST, STOPPED, JobReport, JobRun, RejectedItem
 from memgraph.operations.orchestrator import Orchestrator
@@ -120,31 +121,26 @@ def logged(orc: Orchestrator) -> list[tuple[str, str | None]]:
     return [(each["state"], each["code"]) for each in lines if each["event"] == "job"]
 
 
-def test_the_end_of_a_run_is_logged_once_whoever_records_it(
+def test_a_lost_lease_stops_the_run_and_its_end_is_logged_once(
     service: MemoryService, orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = jobs._end
-
-    def interrupted(*given: Any) -> None:
-        monkeypatch.setattr(jobs, "_end", real)
-        real(*given)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(jobs, "_end", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        orc.jobs.run("decay")
     wall = FixedClock(5_000)
     monkeypatch.setattr(jobs, "WALL", wall)
 
-    def dies(_stop: Callable[[], bool]) -> JobReport:
-        # Another process comes to it first.
+    def sleeps(stop: Callable[[], bool], *, is_taken: bool) -> JobReport:
+        assert not stop()
+        # As after a night in which the machine slept.
         wall.advance(days=1)
-        Worker(service).once()
+        assert stop()
+        if is_taken:
+            Worker(service).once()
         return JobReport.done({})
 
-    with working_as(dies):
-        orc.jobs.run("consolidation")
-    assert logged(orc) == [("done", None), ("abandoned", LEASE_LOST)]
+    for is_taken in (False, True):
+        with working_as(partial(sleeps, is_taken=is_taken)):
+            run = orc.jobs.run(JobName.DECAY)
+        assert (run.state, run.error_code) == (JobState.ABANDONED, LEASE_LOST)
+    assert logged(orc) == [("abandoned", LEASE_LOST)] * 2
 
 
 def test_of_runs_about_hidden_sessions_only_the_end_is_told(
@@ -167,17 +163,6 @@ def test_of_runs_about_hidden_sessions_only_the_end_is_told(
     assert (quiet.session_id, quiet.reason, quiet.counts, quiet.rejected) == (None, None, {}, ())
 
 
-def test_a_job_that_is_at_work_is_not_run_beside(orc: Orchestrator) -> None:
-    def tries_again(_stop: Callable[[], bool]) -> JobReport:
-        with pytest.raises(Conflict):
-            orc.jobs.run("decay")
-        return JobReport.done({})
-
-    with working_as(tries_again):
-        assert orc.jobs.run("decay").state is JobState.DONE
-    assert len(orc.jobs.list()) == 1
-
-
 def test_a_due_job_runs_once(service: MemoryService, orc: Orchestrator, clock: FixedClock) -> None:
     moved(clock, FIRST - 1)
     assert passed(service) == []
@@ -189,19 +174,6 @@ def test_a_due_job_runs_once(service: MemoryService, orc: Orchestrator, clock: F
     moved(clock, FIRST + 30 * DAY_MS + 1)
     [run] = passed(service)
     assert run.due_at == FIRST + 30 * DAY_MS
-
-
-def test_a_failed_run_waits_for_the_next_time_of_its_schedule(
-    service: MemoryService, orc: Orchestrator, clock: FixedClock
-) -> None:
-    moved(clock, FIRST)
-    with working_as(lambda _stop: JobReport.failed(ProviderUnavailable("no answer"))):
-        assert len(passed(service)) == 1
-        clock.advance(ms=DAY_MS // 2)
-        assert passed(service) == []
-    clock.advance(days=1)
-    [run] = passed(service)
-    assert (run.state, run.due_at) == (JobState.DONE, FIRST + DAY_MS)
 
 
 def test_a_run_that_is_asked_to_stop_is_caught_up(
@@ -221,22 +193,6 @@ def test_a_run_that_is_asked_to_stop_is_caught_up(
     assert (run.state, run.error_code, run.counts["retired"]) == (JobState.ABANDONED, STOPPED, 1)
     [again] = passed(service)
     assert (again.state, again.due_at) == (JobState.DONE, FIRST)
-
-
-def test_a_lost_lease_stops_the_run(orc: Orchestrator, monkeypatch: pytest.MonkeyPatch) -> None:
-    wall = FixedClock(5_000)
-    monkeypatch.setattr(jobs, "WALL", wall)
-
-    def sleeps(stop: Callable[[], bool]) -> JobReport:
-        assert not stop()
-        # As after a night in which the machine slept.
-        wall.advance(days=1)
-        assert stop()
-        return JobReport.done({})
-
-    with working_as(sleeps):
-        run = orc.jobs.run(JobName.DECAY)
-    assert (run.state, run.error_code) == (JobState.ABANDONED, LEASE_LOST)
 
 
 def test_a_lease_is_renewed_while_a_job_runs(

@@ -143,7 +143,7 @@ def test_a_file_that_cannot_be_opened_is_logged_once(service: MemoryService) -> 
         with pytest.raises(DatabaseEmpty):
             contents(service)
     assert [each["code"] for each in lines(service)] == ["storage.empty"]
-    assert service.pool.failure(NAME) == "storage.empty"
+    assert isinstance(service.pool.failure(NAME), DatabaseEmpty)
 
 
 def test_what_passes_by_itself_is_no_trouble(

@@ -71,58 +71,35 @@ def test_each_due_job_runs_once_though_two_workers_see_it(
         assert not any(each.failed for each in runs(service, name))
 
 
-def test_a_killed_worker_loses_its_job_to_another(service: MemoryService, tmp_path: Path) -> None:
-    overdue(service, "orc-1")
-    began = tmp_path / "began"
-    with WorkerProcess(service.root, began, ENDLESS) as first:
-        assert wait_until(began.exists)
-        with WorkerProcess(service.root, began, QUICK) as second:
-            # It looks at other jobs only after this one; what is held is left alone.
-            assert wait_until(lambda: len(runs(service, "orc-1")) >= 1)
-            killed = runs(service, "orc-1")[-1]
-            assert killed.state is JobState.RUNNING
-            first.kill()
-            assert wait_until(
-                lambda: any(
-                    each.job is killed.job and each.state is JobState.DONE
-                    for each in runs(service, "orc-1")
-                )
-            )
-            assert second.finish() == 0
-    [abandoned] = [each for each in runs(service, "orc-1") if each.run_id == killed.run_id]
-    again = [
-        each
-        for each in runs(service, "orc-1")
-        if each.job is killed.job and each.run_id != killed.run_id
-    ]
-    assert (abandoned.state, abandoned.error_code) == (JobState.ABANDONED, LEASE_LOST)
-    assert [(each.state, each.due_at) for each in again] == [(JobState.DONE, killed.due_at)]
-    assert f":{first.pid}:" in abandoned.holder
-    assert f":{second.pid}:" in again[0].holder
-
-
-def test_a_restart_right_after_a_kill_takes_the_job_at_once(
+def test_a_killed_worker_loses_its_job_to_another_at_once(
     service: MemoryService, tmp_path: Path
 ) -> None:
     """Although the lease of the killed process has an hour to go."""
     overdue(service, "orc-1")
     began = tmp_path / "began"
-    config = {"memory.embedding.provider": "none"}
-    with (
-        WorkerProcess(service.root, began, ENDLESS, config, 3_600_000) as first,
-        MemoryService(service.root, environ={}, config=config, background=False) as other,
-    ):
+    with WorkerProcess(service.root, began, ENDLESS) as first:
         assert wait_until(began.exists)
-        [running] = runs(other, "orc-1")
-        with pytest.raises(Conflict, match="already running"):
-            other.orchestrator("orc-1").jobs.run(running.job)
+        [running] = runs(service, "orc-1")
         os.kill(first.pid, signal.SIGSTOP)  # It is slow, not dead.
-        with pytest.raises(Conflict, match="already running"):
-            other.orchestrator("orc-1").jobs.run(running.job)
-        first.kill()
-        assert not other.orchestrator("orc-1").jobs.run(running.job).failed
-        [_, abandoned] = runs(other, "orc-1")
-        assert (abandoned.state, abandoned.error_code) == (JobState.ABANDONED, LEASE_LOST)
+        with WorkerProcess(service.root, began, QUICK) as second:
+            # It looks at other jobs only after this one.
+            assert wait_until(lambda: len(runs(service, "orc-1")) > 1)
+            with pytest.raises(Conflict, match="already running"):
+                service.orchestrator("orc-1").jobs.run(running.job)
+            first.kill()
+            # It looks again when something changes, or after a minute.
+            service.orchestrator("orc-1").remember("The lamp is green.")
+
+            def tries() -> list[JobRun]:
+                return [each for each in runs(service, "orc-1") if each.job is running.job]
+
+            assert wait_until(lambda: tries()[0].state is JobState.DONE)
+            assert second.finish() == 0
+    again, abandoned = tries()
+    assert (abandoned.state, abandoned.error_code) == (JobState.ABANDONED, LEASE_LOST)
+    assert (again.state, again.due_at) == (JobState.DONE, running.due_at)
+    assert f":{first.pid}:" in abandoned.holder
+    assert f":{second.pid}:" in again.holder
 
 
 def test_another_process_with_the_pid_of_a_dead_one_is_no_holder() -> None:

@@ -5,15 +5,16 @@ The file reader is loaded through an entry point, since this package does not kn
 
 from __future__ import annotations
 
-import queue
 import threading
 from collections.abc import Mapping
+from concurrent.futures import Future, wait
 from dataclasses import fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from memgraph.errors import InvalidInput, MemgraphError, MemoryDisabled
 from memgraph.model.values import ActorReason, validated
+from memgraph.operations.threads import DaemonThreads
 from memgraph.rules.scope import Viewer
 
 if TYPE_CHECKING:
@@ -89,26 +90,19 @@ def draft(handle: Orchestrator, name: str) -> UploadDraft:
 
 
 class DropZoneWorker:
-    """A thread that processes the drop zones of a service one after the other."""
+    """Processes the drop zones of a service in a thread, one after the other."""
 
     def __init__(self, service: MemoryService) -> None:
         self._service = service
-        self._asked: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
+        self._thread = DaemonThreads(1, "memgraph-intake")
+        self._last: Future[None] = Future()
+        self._last.set_result(None)
         self._stopping = threading.Event()
 
     def wake(self, name: str) -> None:
         """Schedule the processing of an orchestrator's drop zone."""
-        with self._lock:
-            if self._stopping.is_set():
-                return
-            if self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._run, name="memgraph-intake", daemon=True
-                )
-                self._thread.start()
-        self._asked.put(name)
+        if not self._stopping.is_set():
+            self._last = self._thread.submit(self._work_off, name)
 
     def wake_waiting(self) -> None:
         """Schedule the drop zones that contain unprocessed sent files."""
@@ -118,31 +112,18 @@ class DropZoneWorker:
 
     def stop(self) -> None:
         """Stop after the current file; the rest is left for the next process."""
-        with self._lock:
-            self._stopping.set()
-            thread = self._thread
-        self._asked.put(None)
-        if thread is not None:
-            thread.join(PATIENCE_S)
+        self._stopping.set()
+        wait([self._last], PATIENCE_S)
 
-    def _run(self) -> None:
-        unfinished: set[str] = set()
-        while not self._stopping.is_set():
-            names = self._next(unfinished)
-            unfinished = {name for name in names if not self._work_off(name)}
+    def _work_off(self, name: str) -> None:
+        if self._stopping.is_set() or self._is_done(name):
+            return
+        retry = threading.Timer(RETRY_S, self.wake, [name])
+        retry.daemon = True
+        retry.start()
 
-    def _next(self, unfinished: set[str]) -> set[str]:
-        """Return the orchestrators to process next: a requested one, and those to retry."""
-        try:
-            name = self._asked.get(timeout=RETRY_S if unfinished else None)
-        except queue.Empty:
-            return unfinished
-        return unfinished if name is None else unfinished | {name}
-
-    def _work_off(self, name: str) -> bool:
+    def _is_done(self, name: str) -> bool:
         """Process an orchestrator's drop zone; return True if there is nothing to retry."""
-        if self._stopping.is_set():
-            return True
         try:
             handle = self._service.orchestrator(name, actor=ACTOR)
             uploads().run(handle, self._stopping.is_set)

@@ -299,10 +299,9 @@ def test_the_server_itself_works_off_what_is_sent_and_what_was_left(tmp_path: Pa
         done = threading.Event()
         ran = DropZoneWorker._work_off
 
-        def telling(intake: DropZoneWorker, name: str) -> bool:
-            ended = ran(intake, name)
+        def telling(intake: DropZoneWorker, name: str) -> None:
+            ran(intake, name)
             done.set()
-            return ended
 
         with pytest.MonkeyPatch.context() as patch, served.client(served.key()) as client:
             patch.setattr(DropZoneWorker, "wake", lambda _intake, _name: None)
