@@ -148,7 +148,7 @@ class Contexts(Handle[F], group="contexts"):
                 reason=because,
                 callback=confirmation_callback if confirmed is None else lambda _: confirmed,
             )
-            self._work_soon(opened)
+            opened.background.wake()
         return promoted
 
 

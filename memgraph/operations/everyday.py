@@ -286,7 +286,7 @@ class Everyday(WritingHandle[F]):
                 written = opened.writer.store_all(
                     transaction, [prepared], [link], view=self._view, replacing=memory_id
                 )
-            self._work_soon(opened)
+            opened.background.wake()
         return written.ids_by_key["new"]
 
     @operation(Permission.WRITE, "POST /memories/{memory_id}/confirm")
@@ -506,7 +506,7 @@ class Everyday(WritingHandle[F]):
                 issued = opened.board.bulletin_or_fallback(self.viewer)
                 now = opened.clock.now_ms()
                 issued = self._noted(opened, issued, now)
-                if self._service.embeds_in_background and opened.board.waiting:
+                if opened.board.waiting:
                     # The snapshot is only a fallback, and may soon be outdated: write it later.
                     opened.background.wake_later()
                 return issued

@@ -190,10 +190,6 @@ class Handle(Methods[F]):
             path = memory.source.source_path
             raise self._denied(error, field=SOURCE_FIELD, asked=path) from None
 
-    def _work_soon(self, opened: OpenOrchestrator) -> None:
-        if self._service.embeds_in_background and opened.other_model is None:
-            opened.background.wake()
-
     def _keep_receipt(
         self,
         opened: OpenOrchestrator,
@@ -233,7 +229,7 @@ class WritingHandle(Handle[F]):
     def _remember(self, memory: MemoryInput, *, live: bool = False) -> Outcome:
         with self._service.opened(self.name) as opened:
             [stored] = self._store(opened, [memory], [], live=live).memories
-            self._work_soon(opened)
+            opened.background.wake()
         return stored
 
     def _readable(self, outcome: Outcome) -> Outcome:
@@ -264,7 +260,7 @@ class WritingHandle(Handle[F]):
                 return loader.load(items)
             finally:
                 # Memories stored before an error must be embedded as well.
-                self._work_soon(opened)
+                opened.background.wake()
 
     def _store(
         self,

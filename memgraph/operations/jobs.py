@@ -103,7 +103,7 @@ class Jobs(Handle[F], group="jobs", tag="operating"):
                 progress=progress,
                 stop=stop,
             )
-            self._work_soon(opened)
+            opened.background.wake()
         return job_run
 
 
@@ -168,7 +168,7 @@ class LocalJobs(Jobs[F]):
                 _require_session(opened, self._view, session_id)
                 reports.append(run.session(session_id))
             visible_reports = [self._as_seen(opened, report) for report in reports]
-            self._work_soon(opened)
+            opened.background.wake()
         return visible_reports
 
     def _as_seen(self, opened: OpenOrchestrator, report: SessionReport) -> SessionReport:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
+from math import inf
 from typing import Final
 
 from memgraph.errors import MemgraphError
@@ -47,6 +48,7 @@ class BackgroundWork:
         chores: run in order, and again while one of them has more to do.
         failed: called with the MemgraphError of a chore; the other chores go on. Any other error
             ends the thread, and the next ``wake`` starts a new one.
+        threaded: False: a wake has no effect; only ``once`` runs them.
     """
 
     IDLE_S = 30.0
@@ -57,19 +59,20 @@ class BackgroundWork:
     SETTLE_S = 0.02
     LONGEST_SETTLE_S = 0.25
 
-    def __init__(self, chores: Sequence[Chore], failed: Callable[[MemgraphError], None]) -> None:
+    def __init__(
+        self, chores: Sequence[Chore], failed: Callable[[MemgraphError], None], *, threaded: bool
+    ) -> None:
         self._chores = tuple(chores)
         self._failed = failed
         # Guards all of the following.
         self._changed = threading.Condition()
         # When the chores start next, and at the latest; by the monotonic clock.
-        self._due: float | None = None
-        self._latest: float | None = None
+        self._due = self._latest = inf
         # Whether it was woken since the chores began.
         self._woken = False
         self.busy = False
         """True while there is work for which it was woken."""
-        self._stopping = False
+        self._stopping = not threaded
         self._thread: threading.Thread | None = None
 
     def wake(self) -> None:
@@ -78,14 +81,14 @@ class BackgroundWork:
             if self._stopping:
                 return
             now = time.monotonic()
-            self._latest = self._latest or now + self.LONGEST_SETTLE_S
+            self._latest = min(self._latest, now + self.LONGEST_SETTLE_S)
             self._woken = self.busy = True
             self._start_at(min(now + self.SETTLE_S, self._latest))
 
     def wake_later(self) -> None:
         """Start the chores within ``LATER_S``; further calls until then have no effect."""
         with self._changed:
-            if self._due is None and not self._stopping:
+            if self._due == inf and not self._stopping:
                 self._start_at(time.monotonic() + self.LATER_S)
 
     def _start_at(self, due: float) -> None:
@@ -135,7 +138,7 @@ class BackgroundWork:
             # A bug of a provider may have ended the thread: release all waiters, and let ``wake``
             # start a new one.
             with self._changed:
-                self._thread = self._due = self._latest = None
+                self._thread, self._due, self._latest = None, inf, inf
                 self._woken = self.busy = False
                 self._changed.notify_all()
 
@@ -143,12 +146,12 @@ class BackgroundWork:
         with self._changed:
             until = time.monotonic() + self.IDLE_S
             while not self._stopping:
-                remaining_s = (until if self._due is None else self._due) - time.monotonic()
+                remaining_s = min(self._due, until) - time.monotonic()
                 if remaining_s <= 0:
                     break
                 self._changed.wait(remaining_s)
             # The chores may miss work that arrives from now on.
-            self._woken, self._due, self._latest = False, None, None
+            self._woken, self._due, self._latest = False, inf, inf
 
 
 PATIENCE_S: Final = 3.0

@@ -432,7 +432,7 @@ class MemoryService:
         except BaseException:
             database.close()
             raise
-        if self.embeds_in_background and opened.has_backlog and opened.other_model is None:
+        if opened.has_backlog:
             opened.background.wake()
         return opened
 

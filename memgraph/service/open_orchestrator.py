@@ -110,6 +110,7 @@ class OpenOrchestrator:
                 self._judge,
             ),
             self._background_failed,
+            threaded=service.embeds_in_background,
         )
         self.board = BulletinBoard(
             database,

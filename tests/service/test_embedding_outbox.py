@@ -104,12 +104,16 @@ def test_a_text_with_nothing_to_embed_fails_for_good(tmp_path: Path) -> None:
         assert orc.maintenance.embed_pending().failed == 0
 
 
-def test_another_model_is_noticed_and_nothing_is_mixed(make: Make) -> None:
+@pytest.mark.parametrize("same_name", [False, True])
+def test_another_model_is_noticed_and_nothing_is_mixed(make: Make, same_name: bool) -> None:
     with make() as service:
         orc = service.orchestrator("o", create=True)
         orc.remember("one")
         orc.maintenance.embed_pending()
-    with make(FakeEmbedding(dimensions=32)) as service:
+    narrower = FakeEmbedding(dimensions=32)
+    if same_name:
+        narrower.model = FakeEmbedding(dimensions=64).model
+    with make(narrower) as service:
         orc = service.orchestrator("o")
         orc.remember("two")
         assert orc.maintenance.embed_pending().error_code == "embedding.model_changed"
@@ -117,32 +121,8 @@ def test_another_model_is_noticed_and_nothing_is_mixed(make: Make) -> None:
         assert service.health("o")["degraded"] == ["embedding.model_changed"]
         [line] = map(json.loads, service.paths("o").log_file.read_text().splitlines())
     assert (line["event"], line["level"]) == ("embedding.model_changed", "warning")
-    assert line["stored"] == "fake-64@1"
+    assert line["stored"] == "fake-64@1" + " with 64 dimensions" * same_name
     assert line["rebuild"] == "memgraph embed o --rebuild"
-
-
-def test_other_dimensions_of_one_model_are_logged_with_the_way_to_rebuild(make: Make) -> None:
-    with make() as service:
-        orc = service.orchestrator("o", create=True)
-        orc.remember("one")
-        orc.maintenance.embed_pending()
-    narrower = FakeEmbedding(dimensions=32)
-    narrower.model = FakeEmbedding(dimensions=64).model
-    with make(narrower) as service:
-        service.orchestrator("o").recall("one")
-        [line] = map(json.loads, service.paths("o").log_file.read_text().splitlines())
-    assert (line["event"], line["level"]) == ("embedding.model_changed", "warning")
-    assert line["stored"] == "fake-64@1 with 64 dimensions"
-    assert line["rebuild"] == "memgraph embed o --rebuild"
-
-
-def test_the_background_drains_by_itself(tmp_path: Path) -> None:
-    with MemoryService(tmp_path, embedding=FakeEmbedding(dimensions=64), environ={}) as service:
-        orc = service.orchestrator("o", create=True)
-        orc.remember_many({"content": f"text {n}"} for n in range(20))
-        with service.opened("o") as opened:
-            opened.background.wait_idle(timeout_s=30)
-        assert states(orc) == {"pending": 0, "ready": 20, "failed": 0}
 
 
 class Wayward:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -102,12 +101,6 @@ def test_damage_is_logged_once_and_told_at_once_until_a_restore(
 def test_damage_that_background_work_meets_is_told_at_once(
     service: MemoryService, monkeypatch: pytest.MonkeyPatch, while_opening: bool
 ) -> None:
-    met = threading.Event()
-
-    def run(_upkeep: Housekeeping, _stop: object) -> None:
-        met.set()
-        raise DatabaseCorrupt("a page is damaged")
-
     service.create(NAME)
     readiness = Readiness(service)
     assert [each.status for each in readiness.look().orchestrators] == ["ready"]
@@ -117,20 +110,15 @@ def test_damage_that_background_work_meets_is_told_at_once(
 
         def opened(name: str) -> OpenOrchestrator:
             made = open_one(name)
-            work(made)
+            made.background.once(lambda: False)
             return made
 
         monkeypatch.setattr(service.pool, "_open_one", opened)
-    monkeypatch.setattr(Housekeeping, "run", run)
-
-    def work(opened: OpenOrchestrator) -> None:
-        opened.background.wake()
-        assert met.wait(10)
-        opened.background.stop()
-
+    damage = DatabaseCorrupt("a page is damaged")
+    monkeypatch.setattr(Housekeeping, "run", Mock(side_effect=damage))
     with service.opened(NAME) as current:
         if not while_opening:
-            work(current)
+            current.background.once(lambda: False)
     # Within the rest after a look, and though no file has changed.
     assert [each.status for each in readiness.look().orchestrators] == ["disabled"]
     assert [each["code"] for each in lines(service)] == ["storage.corrupt"]

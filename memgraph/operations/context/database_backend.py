@@ -176,5 +176,5 @@ class DatabaseBackend(Handle):
                     store_version(opened, transaction, prepared, existing, self._view, REPLACED)
                 if max_items is not None:
                     evicted = evict(transaction, self._place(opened), max_items, new=item_id)
-            self._work_soon(opened)
+            opened.background.wake()
         return evicted

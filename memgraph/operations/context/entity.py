@@ -159,7 +159,7 @@ class MemoryEntity(Handle):
                 written = opened.writer.store_all(transaction, list(new.values()), [])
             stored = (outcome.memory_id or "" for outcome in written.memories)
             ids.update(zip(new, stored, strict=True))
-            self._work_soon(opened)
+            opened.background.wake()
         return StoreResult(stored_ids=tuple(ids[str(given.item_id)] for given in inputs))
 
     def retrieve(

@@ -137,7 +137,7 @@ class LocalIngestion(Ingestion[F]):
             finally:
                 self._record_rejected(refused)
             if outcome.outcome != "duplicate":
-                self._work_soon(opened)
+                opened.background.wake()
         return outcome
 
     def under_way(self, sha256: str, claim: str, is_here: Callable[[str], bool]) -> bool:

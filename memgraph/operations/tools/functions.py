@@ -148,7 +148,7 @@ def remember_fact(
         }
         memory_input = validated(MemoryInput, fields | place._asdict())
         [stored] = handle._store(opened, [memory_input], []).memories
-        handle._work_soon(opened)
+        opened.background.wake()
     answer = {"outcome": stored.outcome, "memory_id": stored.memory_id}
     if stored.outcome != "duplicate":
         found = handle._readable(stored).model_dump(include=_FOUND)
@@ -206,7 +206,7 @@ def correct_fact(
                 transaction, [prepared], [link], view=view, replacing=memory_id
             )
             is_active = bool(memories.active_ids(transaction, [memory_id]))
-        handle._work_soon(opened)
+        opened.background.wake()
     new_id = written.ids_by_key["new"]
     return {"memory_id": new_id, "replaced": None if is_active else memory_id}
 

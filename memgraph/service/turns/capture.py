@@ -47,7 +47,7 @@ class CaptureHandle(Handle):
                 transaction.record(written.entries)
             try:
                 if model is None:
-                    self._work_soon(opened)
+                    opened.background.wake()
                 else:
                     # The remaining work is not urgent: receipts, the upkeep of the index.
                     opened.background.wake_later()
