@@ -299,8 +299,7 @@ class OpenOrchestrator:
         self.database.require_same_store()
         # Opening a file does not read all of it: a later call may have found damage.
         if damage := self._service.pool.failure(self.paths.name):
-            # Keeping the traceback would keep the frames of every raise alive.
-            raise damage.with_traceback(None)
+            raise damage
         anchored = anchor.read(self.anchor_file)
         with self.database.read() as snapshot:
             anchor.require_held(snapshot, anchored, self.anchor_file, self.paths.name)

@@ -7,6 +7,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from copy import copy
 from typing import TYPE_CHECKING
 
 from memgraph.clock import Clock
@@ -60,13 +61,14 @@ class OrchestratorPool:
 
     def failure(self, name: str) -> StorageError | None:
         """Return the last damage, or error of an opening, until a file is opened."""
-        return self._failures.get(name)
+        # A copy has no traceback, which would keep the frames of every raise alive.
+        return copy(self._failures.get(name))
 
     def failed(self, name: str, error: StorageError) -> None:
         """Record damage or a file that cannot be opened; it is logged if it is not the last one."""
         with self._lock:
             known = self._failures.get(name)
-            self._failures[name] = error
+            self._failures[name] = copy(error)
         if known is None or known.code != error.code:
             self._log_of(name).failure("database.unusable", error)
 

@@ -13,6 +13,7 @@ import shutil
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
@@ -163,17 +164,16 @@ class Readiness:
         now, due = self._service.clock.now_ms(), []
         for name in names:
             unknown = OrchestratorState(orchestrator=name, status="unknown"), None
-            state, stamp = self._known.setdefault(name, unknown)
-            looked_at, is_changed = state.looked_at or 0, stamp != self._stamp(name)
+            state, before = self._known.setdefault(name, unknown)
+            looked_at, stamp = state.looked_at or 0, self._stamp(name)
             # With a clock that was set back the state counts as old, too.
-            if is_changed or not 0 <= now - looked_at < FRESH_MS:
-                due.append((not is_changed, looked_at, name))
+            if stamp != before or not 0 <= now - looked_at < FRESH_MS:
+                due.append((stamp == before, looked_at, name, stamp))
         until = time.monotonic() + LOOK_S
-        for _, _, name in sorted(due):
+        for _, _, name, stamp in sorted(due):
             if time.monotonic() >= until:
                 return
-            # Taken before the check, so that a change during the check leads to another one.
-            stamp = self._stamp(name)
+            # The stamp from before the check, so that a change during it leads to another one.
             self._known[name] = self._state(name, now), stamp
 
     def _state(self, name: str, now_ms: int) -> OrchestratorState:
@@ -213,16 +213,13 @@ class Readiness:
         chosen = self._service.settings(name).memory
         if not chosen.enabled:
             raise MemoryDisabled("memory is disabled: memory.enabled = false")
-        database = self._service.located(name).store.open(chosen.storage)
-        try:
-            path = anchor.anchor_path(self._service.paths(name).database, chosen.audit.anchor_path)
+        path = anchor.anchor_path(self._service.paths(name).database, chosen.audit.anchor_path)
+        with closing(self._service.located(name).store.open(chosen.storage)) as database:
             anchored = anchor.read(path)
             with database.read() as snapshot:
                 state = anchor.require_held(snapshot, anchored, path, name)
                 codes = _stored_shortcomings(snapshot, state, chosen.schedule, now_ms)
                 return _read(snapshot, name, codes, now_ms)
-        finally:
-            database.close()
 
     def _stamp(self, name: str) -> object:
         """Return what a state depends on: the files, and the error that calls have met."""
