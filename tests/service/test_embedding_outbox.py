@@ -125,6 +125,15 @@ def test_another_model_is_noticed_and_nothing_is_mixed(make: Make, same_name: bo
     assert line["rebuild"] == "memgraph embed o --rebuild"
 
 
+def test_the_background_drains_by_itself(tmp_path: Path) -> None:
+    with MemoryService(tmp_path, embedding=FakeEmbedding(dimensions=64), environ={}) as service:
+        orc = service.orchestrator("o", create=True)
+        orc.remember_many({"content": f"text {n}"} for n in range(20))
+        with service.opened("o") as opened:
+            opened.background.wait_idle(timeout_s=30)
+        assert states(orc) == {"pending": 0, "ready": 20, "failed": 0}
+
+
 class Wayward:
     """A provider whose answers hold no number."""
 
