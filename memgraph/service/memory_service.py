@@ -182,7 +182,6 @@ class MemoryService:
         self.meters = meters
         self.pool = OrchestratorPool(self._open, self.log_of, self.is_elsewhere)
         self._callbacks: dict[str, SessionCallbacks] = {}
-        self._callbacks_lock = threading.Lock()
         self.stores = WatchedServers(self.clock)
         self._located: dict[str, Location] = {}
         self.copies = CopyLimiter(self.root)
@@ -363,13 +362,11 @@ class MemoryService:
 
     def session_callbacks(self, name: str) -> SessionCallbacks:
         """Return an orchestrator's callbacks; they stay when it is idle and closed."""
-        with self._callbacks_lock:
-            if name not in self._callbacks:
-                self._callbacks[name] = SessionCallbacks(
-                    lambda error: self.log_of(name).failure("event.callback", error),
-                    threaded=self.embeds_in_background,
-                )
-            return self._callbacks[name]
+        new = SessionCallbacks(
+            lambda error: self.log_of(name).failure("event.callback", error),
+            threaded=self.embeds_in_background,
+        )
+        return self._callbacks.setdefault(name, new)
 
     def forget(self, name: str) -> None:
         """Close an orchestrator, so that its next use opens the file again.
@@ -391,10 +388,8 @@ class MemoryService:
             self.turns.close()
         self.intake.stop()
         self.stores.close()
-        with self._callbacks_lock:
-            callbacks = list(self._callbacks.values())
-        for item in callbacks:
-            item.close()
+        for callbacks in list(self._callbacks.values()):
+            callbacks.close()
         self.pool.close()
 
     def __enter__(self) -> MemoryService:
@@ -482,14 +477,13 @@ class MemoryService:
         if anchor.read(file) is AnchorState.MISSING:
             anchor.write(file, head)
 
-    def hold_vectors(self, settings: Settings) -> HeldVectors:
+    def hold_vectors(self) -> HeldVectors:
         """Return a hold on the vectors that this process keeps in memory."""
         from memgraph.store.vector_cache import VectorCache  # loads numpy
 
         with self._vector_cache_lock:
             if self._vector_cache is None:
-                # A setting of the whole process, the same for every orchestrator.
-                megabytes = settings.memory.storage.vector_cache_mb
+                megabytes = self.settings().memory.storage.vector_cache_mb
                 self._vector_cache = VectorCache(megabytes * 1_000_000)
         return self._vector_cache.hold()
 

@@ -157,7 +157,7 @@ class OpenOrchestrator:
         """The vectors kept in memory for recall; loaded on first use."""
         with self._held_lock:
             if self._held_vectors is None:
-                self._held_vectors = self._service.hold_vectors(self.settings)
+                self._held_vectors = self._service.hold_vectors()
             return self._held_vectors
 
     def _require_key(self, snapshot: Snapshot) -> None:
