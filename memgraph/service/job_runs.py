@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -130,7 +130,7 @@ def close_left(opened: OpenOrchestrator) -> None:
             return
     with opened.database.write() as transaction:
         abandoned = jobs.abandon_left(transaction, at=opened.clock.now_ms(), wall_ms=WALL.now_ms())
-    _count(opened, abandoned)
+    _count(opened, *abandoned)
 
 
 def _claim(opened: OpenOrchestrator, row: JobRunRow) -> None:
@@ -157,11 +157,11 @@ def _end(opened: OpenOrchestrator, run_id: str, report: JobReport) -> JobRun:
     with opened.database.write() as transaction:
         run, is_new = jobs.end(transaction, run_id, report, ended_at=opened.clock.now_ms())
     if is_new:
-        _count(opened, [run])
+        _count(opened, run)
     return run
 
 
-def _count(opened: OpenOrchestrator, runs: Iterable[JobRun]) -> None:
+def _count(opened: OpenOrchestrator, *runs: JobRun) -> None:
     """Count and log runs that have just ended, each by the process that recorded its end."""
     for run in runs:
         opened.meters.count("jobs", run.job.value, run.state.value)
