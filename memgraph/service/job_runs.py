@@ -150,7 +150,7 @@ def _end(opened: OpenOrchestrator, run_id: str, report: JobReport) -> JobRun:
     """Record the end of a run, unless it has ended, and return the run.
 
     Raises:
-        StorageError: the run was never recorded, or its record was removed.
+        StorageError: the run was never recorded.
     """
     reason = without_root(report.reason, opened.paths.root)
     report = report.model_copy(update={"reason": reason})

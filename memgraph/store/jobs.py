@@ -65,11 +65,11 @@ def end(
         The run, and True if it had not ended before.
 
     Raises:
-        StorageError: there is no record of the run.
+        StorageError: the run was never recorded.
     """
     row = first(transaction, select(JobRunRow).where(JobRunRow.run_id == run_id))
     if row is None:
-        raise StorageError("there is no record of the run", run_id=run_id)
+        raise StorageError("the run was never recorded", run_id=run_id)
     is_running = row.state is JobState.RUNNING
     if is_running:
         row.ended_at, row.renewed_at = ended_at, None
