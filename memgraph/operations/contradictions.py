@@ -46,7 +46,8 @@ class Contradictions(Handle[F], group="contradictions", tag="graph"):
     ) -> ContradictionPage:
         """Return open or resolved contradictions and marks of changes, with both sides.
 
-        Newest first. Only those with both sides visible are returned.
+        Newest first. Only those with both sides visible are returned. An open one of which a side
+        is not active is ``moot``, and returned only with a ``memory_id``.
 
         Args:
             limit: 1..500.

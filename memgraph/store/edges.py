@@ -334,7 +334,8 @@ def contradictions(
 
     Both ends are visible. A mark of a change is an Updates edge of a weight below 1, or one that
     was put in force since, and thereby resolved. An open mark of two turns is left out if a fact of
-    the one replaced a fact of the other: that decided it.
+    the one replaced a fact of the other: that decided it. An open one of which a side is not
+    active leaves nothing to decide: it is returned only for one of its memories.
 
     Args:
         view: the reader's view; with ``as_of``, the state at that time counts.
@@ -362,6 +363,8 @@ def contradictions(
     )
     if not resolved:
         query = query.where((view.of_edge(e, "weight") >= 1.0) | ~decided_by_facts(e, view))
+    if not resolved and criteria.memory_id is None:
+        query = query.where(*(view.status(end) == MemoryStatus.ACTIVE for end in (a, b)))
     if criteria.changes is not None:
         edge_type = EdgeType.UPDATES if criteria.changes else EdgeType.CONTRADICTS
         query = query.where(e.c.edge_type == edge_type)

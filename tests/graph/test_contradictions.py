@@ -75,7 +75,7 @@ def test_both_sides_come_with_source_age_and_time(database: Database) -> None:
     assert not item.moot
 
 
-def test_open_ones_come_newest_first_and_moot_ones_say_so(database: Database) -> None:
+def test_open_ones_come_newest_first_and_moot_ones_with_their_memory(database: Database) -> None:
     filling = Filling(database)
     one, gone = filling.memory(), filling.memory(status="retracted")
     others = [filling.memory() for _ in range(3)]
@@ -87,6 +87,8 @@ def test_open_ones_come_newest_first_and_moot_ones_say_so(database: Database) ->
     moot = filling.edge(gone, one, "Contradicts", created_at=NOW)
     filling.flush()
     items = list_contradictions(database, now_ms=LATER).items
+    assert [item.edge.edge_id for item in items] == [ids[1], ids[2], ids[0]]
+    items = list_contradictions(database, now_ms=LATER, memory_id=one).items
     assert [item.edge.edge_id for item in items] == [ids[1], ids[2], ids[0], moot]
     assert [item.moot for item in items] == [False, False, False, True]
 

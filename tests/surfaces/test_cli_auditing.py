@@ -51,8 +51,11 @@ def test_a_case_of_which_one_side_fell_says_so(
     _, newer, edge = contradiction()
     cli("retract", "orc-1", newer, *WHY)
     told = "moot: one side is no longer in force"
-    assert told in cli("contradictions", "orc-1").out
+    assert cli("contradictions", "orc-1").out == "nothing to decide\n"
+    assert told in cli("contradictions", "orc-1", "--memory-id", newer).out
     assert told in cli("case", "orc-1", edge).out
+    cli("restore-memory", "orc-1", newer, *WHY)
+    assert "open since" in cli("contradictions", "orc-1").out
 
 
 def test_a_mark_is_listed_with_both_lines_and_decided_by_its_short_id(cli: CommandLine) -> None:
