@@ -27,6 +27,7 @@ from memgraph.rules.contradictions import suggest
 from memgraph.rules.decay import confidence_at
 from memgraph.rules.evidence import BASIS_EDGES, MAX_HOPS, independent_sources
 from memgraph.rules.lifecycle import contradiction_state, is_change_mark, replaced_end
+from memgraph.rules.lines import known_date
 from memgraph.store import edges, evidence, graph, influence, journal, supports
 from memgraph.store.edges import ContradictionFilter
 from memgraph.store.graph import Direction
@@ -219,7 +220,7 @@ class CaseReader:
             stored_by=journal.author_of(snapshot, memory_id),
             supports=supports.further(snapshot, [memory_id], until=self._until),
             independent_sources=independent_sources(own, added),
-            said_at=memory.said_at,
+            said_at=known_date(memory, source),
             effective_confidence=confidence_at(memory, self._at, self._exponent),
             confirmed=edges.was_confirmed(snapshot, memory_id, until=self._until),
             premise=premise,

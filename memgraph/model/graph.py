@@ -283,7 +283,7 @@ class CaseSide(Value):
         stored_by: the actor who stored it; None if the journal does not record it.
         supports: further sources, oldest first.
         independent_sources: see ``Trace``.
-        said_at: the time of the event if known, else the time of storing.
+        said_at: the time of the event if known, else of storing; None: a file without a date.
         effective_confidence: 0..1, after decay.
         confirmed: a person confirmed it.
         premise: its refuted evidence, if any.
@@ -294,7 +294,7 @@ class CaseSide(Value):
     stored_by: str | None
     supports: tuple[MemorySupport, ...]
     independent_sources: int
-    said_at: Millis
+    said_at: Millis | None
     effective_confidence: Unit
     confirmed: bool
     premise: InvalidPremise | None

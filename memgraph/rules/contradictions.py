@@ -88,10 +88,16 @@ def _reasons(side: CaseSide, other: CaseSide) -> Iterator[tuple[str, str, float]
         ("other_stale", _STALE * is_other_stale),
         ("more_sources", _by_sources(side, other)),
         ("higher_confidence", _by_confidence(side, other)),
-        ("newer", _NEWER * (side.said_at - other.said_at >= MS_PER_DAY)),
+        ("newer", _NEWER * _is_newer(side, other)),
     ):
         if weight > 0.0:
             yield code, side.memory.memory_id, weight
+
+
+def _is_newer(side: CaseSide, other: CaseSide) -> bool:
+    if side.said_at is None or other.said_at is None:
+        return False
+    return side.said_at - other.said_at >= MS_PER_DAY
 
 
 def _by_sources(side: CaseSide, other: CaseSide) -> float:

@@ -21,7 +21,7 @@ from memgraph.model.context import BlockFormat
 from memgraph.model.conversation import BESIDE, HAPPENED
 from memgraph.model.entities import EntityProfile
 from memgraph.model.enums import MemoryKind, MemoryType
-from memgraph.model.values import Memory, StoredSource, one_of
+from memgraph.model.values import Memory, Source, StoredSource, one_of
 from memgraph.rules.blocks import (
     BLOCK_INTRO,
     FENCE_INTRO,
@@ -136,14 +136,13 @@ def line_of(
         text: the text to show instead of the whole content.
         handle: the short id at the end of the line; "" for none.
     """
-    undated = memory.event_time is None and source.source_path is not None
     beside = memory.attributes.get(BESIDE)
     return BlockLine(
         memory_id=memory.memory_id,
         kind=memory.kind,
         type=memory.type,
         text=memory.content if text is None else text,
-        at=None if undated else memory.said_at,
+        at=known_date(memory, source),
         stored_at=memory.created_at,
         handle=handle,
         speaker=speaker_of(memory.kind, memory.source_role),
@@ -154,6 +153,12 @@ def line_of(
         beside=beside if isinstance(beside, int) else None,
         until=memory.valid_until,
     )
+
+
+def known_date(memory: Memory, source: Source) -> int | None:
+    """Return when a memory was said, in milliseconds; None if it is from a file without a date."""
+    undated = memory.event_time is None and source.source_path is not None
+    return None if undated else memory.said_at
 
 
 def speaker_of(kind: str, role: str | None) -> str:

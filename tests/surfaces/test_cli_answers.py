@@ -108,3 +108,19 @@ def test_how_far_an_answer_reaches_is_told_whether_there_is_more_or_not(cli: Com
     cli("bulletin", "orc-1", *high)
     assert [cli(*each).out for each in asked] == before
     assert len(cli.json("receipts", "orc-1", *high)["receipts"]) > 0
+
+
+def test_a_memory_of_a_file_without_a_date_is_undated(cli: CommandLine) -> None:
+    cli.remember("The bridge opens at noon.", "--event-time", "2026-01-05")
+    said = cli.remember("The bridge opens at two.")
+    notes = cli.root / "orc-1" / "memory" / "ingest" / "bridge.md"
+    notes.write_text("# The bridge\n\nThe bridge opens at one.\n")
+    cli("ingest", "orc-1")
+    today = cli.json("get", "orc-1", said)["created_at"][: len("2026-01-05")]
+    dates = {"noon": "2026-01-05", "two": today, "one": "undated"}
+    listed = cli("list", "orc-1").out.splitlines()
+    recalled = cli("recall", "orc-1", "When does the bridge open?").out
+    for hour, date in dates.items():
+        [line] = (line for line in listed if f"opens at {hour}" in line)
+        assert f" {date} " in line
+        assert f", {date}\n   The bridge opens at {hour}." in recalled

@@ -362,7 +362,8 @@ export interface paths {
          * List Contradictions
          * @description Return open or resolved contradictions and marks of changes, with both sides.
          *
-         *     Newest first. Only those with both sides visible are returned.
+         *     Newest first. Only those with both sides visible are returned. An open one of which a side
+         *     is not active is ``moot``, and returned only with a ``memory_id``.
          */
         get: operations["list_contradictions"];
         put?: never;
@@ -1881,7 +1882,7 @@ export interface components {
          *         stored_by: the actor who stored it; None if the journal does not record it.
          *         supports: further sources, oldest first.
          *         independent_sources: see ``Trace``.
-         *         said_at: the time of the event if known, else the time of storing.
+         *         said_at: the time of the event if known, else of storing; None: a file without a date.
          *         effective_confidence: 0..1, after decay.
          *         confirmed: a person confirmed it.
          *         premise: its refuted evidence, if any.
@@ -1893,8 +1894,7 @@ export interface components {
             influence: components["schemas"]["Influence"];
             memory: components["schemas"]["Memory"];
             premise: components["schemas"]["InvalidPremise"] | null;
-            /** Format: date-time */
-            said_at: string;
+            said_at: string | null;
             source: components["schemas"]["StoredSource"];
             stored_by: string | null;
             supports: components["schemas"]["MemorySupport"][];

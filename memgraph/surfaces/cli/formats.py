@@ -140,6 +140,9 @@ def event_period(memory: Memory) -> str:
     return period_of(memory.attributes.get(HAPPENED), memory.event_time)
 
 
-def date_of(memory: Memory) -> str:
-    """Return when it happened, or else when it was stored."""
-    return event_period(memory) or day(memory.said_at)
+def date_of(memory: Memory, source: Source | None = None) -> str:
+    """Return when it happened, or else when it was said; a file may have no date."""
+    from memgraph.rules.lines import UNDATED, known_date
+
+    at = memory.said_at if source is None else known_date(memory, source)
+    return event_period(memory) or day(at) or UNDATED

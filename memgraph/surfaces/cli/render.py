@@ -68,10 +68,15 @@ def show_rows(screen: Screen, rows: Sequence[Any], known: Known, indent: int = 0
         show_table(screen, rows, known)
 
 
-def show_table(screen: Screen, rows: Sequence[Any], known: Known | None = None) -> None:
+def show_table(
+    screen: Screen,
+    rows: Sequence[Any],
+    known: Known | None = None,
+    columns: Sequence[Column] = (),
+) -> None:
     """Print rows of one type as a table, with the short ids of memories and of edges."""
     values = [fields_of(row, _MINUTES) for row in rows]
-    columns = [*(COLUMNS.get(type(rows[0]).__name__) or _default_columns(values))]
+    columns = [*(columns or COLUMNS.get(type(rows[0]).__name__) or _default_columns(values))]
     if known and "memory_id" in values[0]:
         columns.insert(1, ("text", lambda row: known.get(row.memory_id, "")))
     cells = [

@@ -23,7 +23,14 @@ from memgraph.surfaces.cli.formats import (
     summary_of,
     with_short,
 )
-from memgraph.surfaces.cli.render import fields_of, show_detail, show_result, show_table, text_of
+from memgraph.surfaces.cli.render import (
+    COLUMNS,
+    fields_of,
+    show_detail,
+    show_result,
+    show_table,
+    text_of,
+)
 from memgraph.surfaces.cli.screen import Screen, counted, note
 
 if TYPE_CHECKING:
@@ -44,9 +51,20 @@ def show(screen: Screen, result: Any, call: Call) -> None:
     if special is not None:
         special(screen, result, call)
         return
+    if result and "sources" in call:
+        _memories(screen, result, call["sources"])
+        return
     memories: Mapping[str, Memory] = call.get("known", {})
     texts = {name: short(summary_of(item)) or "[erased]" for name, item in memories.items()}
     show_result(screen, result, texts)
+
+
+def _memories(
+    screen: Screen, memories: Sequence[Memory], sources: Mapping[str, StoredSource]
+) -> None:
+    dates = ("date", lambda memory: date_of(memory, sources.get(memory.source_id)))
+    columns = [dates if column[0] == "date" else column for column in COLUMNS["Memory"]]
+    show_table(screen, memories, columns=columns)
 
 
 def _outcome(screen: Screen, outcome: Outcome, _: Call) -> None:
@@ -84,9 +102,8 @@ def _recalled(screen: Screen, item: RecallItem, places: Mapping[str, str]) -> No
     status = "" if memory.status.value == "active" else f", {memory.status.value}"
     speaker = "" if memory.source_role is None else f", {memory.source_role}"
     place = places[memory.memory_id]
-    screen.heading(
-        f"{place} {memory.memory_id}  {memory.type.value}{status}, {date_of(memory)}{speaker}"
-    )
+    date = date_of(memory, item.source)
+    screen.heading(f"{place} {memory.memory_id}  {memory.type.value}{status}, {date}{speaker}")
     # The texts of records and documents begin with a title on its own line.
     title, _, text = memory.content.strip().partition("\n")
     for part in (title, text) if text else (memory.content,):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
@@ -152,6 +152,16 @@ def _texts(_: Invocation, handle: Any, receipt: Receipt, __: Call) -> dict[str, 
     return {"known": {memory.memory_id: memory for memory in memories}}
 
 
+def _sources(_: Invocation, handle: Any, memories: Sequence[Memory], call: Call) -> dict[str, Any]:
+    """Return the sources of memories, by id: a file may have no date."""
+    if not memories:
+        return {}
+    ids = [memory.memory_id for memory in memories]
+    limits = {"max_nodes": len(ids), "edge_types": (), "retracted": True}
+    around = handle.graph.subgraph(ids, as_of=call["as_of"], **limits)
+    return {"sources": {source.source_id: source for source in around.sources}}
+
+
 def _emptiness(_: Invocation, __: Any, block: ContextBlock, ___: Call) -> dict[str, Any]:
     """Return why a block is empty, or None."""
     reason = "budget_too_small" if block.left_out else "nothing_known"
@@ -194,6 +204,7 @@ CUSTOM: Final[Mapping[str, Custom]] = {
     "list": Custom(
         flags={"all": "Memories of every status."},
         prepare=lambda _, values: values.update({"statuses": []} if values["all"] else {}),
+        read=_sources,
     ),
     "promote": Custom(
         method=methods.promote,
