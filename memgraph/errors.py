@@ -23,6 +23,7 @@
     │   ├── DatabaseBusy             storage.busy
     │   ├── DatabaseFull             storage.full
     │   ├── DatabaseUnreachable      storage.unreachable
+    │   │   └── OutcomeUnknown       storage.outcome_unknown
     │   ├── SchemaUnknown            storage.schema_unknown
     │   └── SqliteUnsuitable         storage.sqlite_unsuitable
     ├── ProviderError                provider.error
@@ -186,6 +187,15 @@ class DatabaseUnreachable(StorageError):
     """The database server does not answer, or it refuses the login."""
 
     code = "storage.unreachable"
+
+
+class OutcomeUnknown(DatabaseUnreachable):
+    """The connection broke in a commit: the write may have been done.
+
+    A write that has a ``turn_id`` or a ``callId`` stores nothing twice when it is sent again.
+    """
+
+    code = "storage.outcome_unknown"
 
 
 class SchemaUnknown(StorageError):

@@ -9,12 +9,14 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim
 
-from memgraph.errors import DatabaseBusy, DatabaseFull, DatabaseUnreachable
+from memgraph.errors import DatabaseBusy, DatabaseFull, DatabaseUnreachable, OutcomeUnknown
 from memgraph.model.enums import JobState
 from memgraph.model.jobs import LEASE_LOST, JobRun
 
 MAX_KILLED = 3
-TEMPORARY: Final = frozenset({DatabaseBusy.code, DatabaseFull.code, DatabaseUnreachable.code})
+TEMPORARY: Final = frozenset(
+    kind.code for kind in (DatabaseBusy, DatabaseFull, DatabaseUnreachable, OutcomeUnknown)
+)
 """The codes of errors of the store that pass without a change of data or settings."""
 FIRST_RETRY_MS: Final = 60_000
 LONGEST_RETRY_MS: Final = 3_600_000

@@ -30,6 +30,7 @@ from memgraph.errors import (
     DatabaseUnreachable,
     InvalidConfig,
     OrchestratorExists,
+    OutcomeUnknown,
     SchemaUnknown,
 )
 from memgraph.operations.maintenance import maintenance
@@ -38,7 +39,7 @@ from memgraph.operations.maintenance.move import MoveReport, move
 from memgraph.rules.search_terms import SearchTerms, TermMatch
 from memgraph.service.readiness import Readiness
 from memgraph.store import erasure
-from memgraph.store.postgres import database
+from memgraph.store.postgres import Connection, database
 from memgraph.store.sqlite.engine import migrations_folder
 from memgraph.store.stores import store_of
 from memgraph.surfaces.cli import main
@@ -381,6 +382,37 @@ def test_connections_that_broke_are_replaced(
             write()
         with opened.database.read() as snapshot:
             assert snapshot.driver.execute("SELECT 1").fetchall() == [(1,)]
+
+
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_a_write_whose_commit_was_not_answered_is_sent_again_by_its_key(
+    served: MemoryService,
+    orc: Orchestrator,
+    url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    is_stored: bool,
+) -> None:
+    def say() -> str:
+        return orc.save_episode(
+            "The gate closes at nine.", session_id="s-1", turn_id="t-1", source_role="user"
+        )
+
+    def losing(connection: Connection) -> None:
+        monkeypatch.undo()
+        if is_stored:
+            connection.pgconn.exec_(b"COMMIT")
+        execute(url, f"SELECT pg_terminate_backend({connection.info.backend_pid})")
+        connection.execute("COMMIT")
+
+    orc.remember("The gate opens at six.")
+    monkeypatch.setattr(Connection, "commit", losing)
+    with pytest.raises(OutcomeUnknown, match="not known whether this was written"):
+        say()
+    said = [item.content for item in orc.memories.list() if item.turn_id == "t-1"]
+    assert said == ["The gate closes at nine."] * is_stored
+    assert say() == say()
+    assert [item.turn_id for item in orc.memories.list()].count("t-1") == 1
+    assert orc.verify().findings == []
 
 
 def test_a_full_disk_of_the_server_is_noted_until_a_write_succeeds(

@@ -23,6 +23,7 @@ from memgraph.errors import (
     ExtraMissing,
     InvalidConfig,
     InvalidInput,
+    OutcomeUnknown,
     StorageError,
 )
 from memgraph.store.files import process_name
@@ -254,6 +255,20 @@ def is_away(error: Exception) -> bool:
     cause = error.orig if isinstance(error, DBAPIError) else error
     state = getattr(cause, "sqlstate", None)
     return state in _AWAY if state else isinstance(cause, psycopg.OperationalError)
+
+
+@contextmanager
+def committing() -> Iterator[None]:
+    """Raise OutcomeUnknown if the connection breaks in the block, which is a commit."""
+    try:
+        yield
+    except (DBAPIError, psycopg.Error) as error:
+        if isinstance(translate(error), DatabaseUnreachable):
+            raise OutcomeUnknown(
+                "the connection to the server broke in a commit: it is not known whether this was"
+                " written; sent again with the same turn_id or callId, it is stored once"
+            ) from error
+        raise
 
 
 @contextmanager

@@ -44,6 +44,9 @@ RECONNECT_S: Final = 5.0
 RECONNECT_PAUSE_S: Final = 0.1
 
 
+_READING: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+
 class PostgresServer:
     """The connections of this process to one database, shared by all of its schemas."""
 
@@ -81,8 +84,11 @@ class PostgresServer:
         try:
             transaction = Transaction(connection, ENGINE)
             transaction.driver.shared = shared
-            with connection.begin():
+            with connection.begin() as ending:
                 yield transaction
+                if not begin.startswith(_READING):
+                    with postgres.committing():
+                        ending.commit()
         finally:
             connection.close()
 
@@ -211,7 +217,7 @@ _PLANNING: Final = (
 def reading(schema: str) -> str:
     """Return the SQL that begins a snapshot."""
     return (
-        "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;"
+        f"{_READING};"
         f" SET LOCAL search_path TO {postgres.quoted(schema)};{_PLANNING} {found(schema)}"
     )
 
