@@ -395,6 +395,7 @@ def test_top_n_says_that_it_cut(orc: Orchestrator) -> None:
     assert bundle.cut_reasons == ("top_n",)
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("query", ["", "  \n", "\ud800", "a\x00b"])
 def test_a_query_that_cannot_be_asked(orc: Orchestrator, query: str) -> None:
     with pytest.raises(InvalidInput):

@@ -114,6 +114,7 @@ def test_a_turn_is_saved_in_its_place_and_embedded_later(
     ]
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize(
     "wrong", [{"session_id": ""}, {"source_role": None}, {"kind": "fact"}, {"session_id": None}]
 )
@@ -131,6 +132,7 @@ def test_a_retracted_text_can_be_remembered_again(orc: Orchestrator) -> None:
     assert orc.remember("It rains.") != first
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -262,6 +264,7 @@ def test_a_correction_that_cannot_be_leaves_nothing(
     assert actions(service) == ["remember", "retract"]
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("reason", ["x" * 2_001, "a\x00b", "\ud800", None])
 def test_a_reason_that_cannot_be_kept_is_bad_input(
     orc: Orchestrator, service: MemoryService, reason: Any
@@ -280,6 +283,7 @@ def test_a_reason_that_cannot_be_kept_is_bad_input(
     assert actions(service) == ["remember", "remember", "relate"]
 
 
+@pytest.mark.sqlite
 def test_an_id_or_an_actor_that_no_text_can_hold_is_bad_input(
     orc: Orchestrator, service: MemoryService
 ) -> None:
@@ -437,6 +441,7 @@ def test_lists_are_paged_and_filtered(orc: Orchestrator) -> None:
     assert list(orc.memories.list(kinds=[MemoryKind.EPISODE])) == []
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("limit", [0, 1_001, 1.5, "3", float("nan")])
 def test_a_number_outside_the_bounds_of_its_signature_is_refused(
     orc: Orchestrator, limit: Any

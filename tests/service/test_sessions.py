@@ -202,6 +202,7 @@ def test_pages_repeat_and_omit_nothing_while_sessions_go_on(
     assert list(low.sessions.list(before=first[-1].cursor)) == []
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("cursor", ["", "1.", "-1.s", "1e3.s", "\u0661.s", f"{10**16}.s", 1, []])
 def test_what_is_no_cursor_is_refused(orc: Orchestrator, cursor: Any) -> None:
     with pytest.raises(InvalidInput):
