@@ -138,7 +138,7 @@ class Contradictions(Handle[F], group="contradictions", tag="graph"):
         """
         from memgraph.operations.write import changes
 
-        self._decide(edge_id, reason, changes.dismiss, marks=True)
+        self._decide(edge_id, reason, changes.dismiss)
 
     @operation(
         Permission.WRITE,
@@ -195,7 +195,7 @@ class Contradictions(Handle[F], group="contradictions", tag="graph"):
         """
         from memgraph.operations.write import changes
 
-        self._decide(edge_id, reason, changes.reopen, marks=True)
+        self._decide(edge_id, reason, changes.reopen)
 
     def _whole_edge_id(self, edge_id: str) -> str:
         """Return the full id of the contradiction or mark that a text names.
@@ -212,20 +212,12 @@ class Contradictions(Handle[F], group="contradictions", tag="graph"):
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return edges.full_id(snapshot, edge_id, self._view)
 
-    def _decide(
-        self,
-        edge_id: str,
-        reason: str,
-        decide: Callable[..., Sequence[NewEntry]],
-        *,
-        marks: bool = False,
-    ) -> None:
+    def _decide(self, edge_id: str, reason: str, decide: Callable[..., Sequence[NewEntry]]) -> None:
         """Apply ``decide``, one of the functions in ``changes``, to a contradiction or a mark."""
         from memgraph.operations.write import changes
 
         because, edge_id = self._because(reason), self._whole_edge_id(edge_id)
-        find = changes.contradiction_or_mark if marks else changes.contradiction
         with self._write() as (_, transaction):
-            edge = find(transaction, edge_id, self._view)
+            edge = changes.contradiction_or_mark(transaction, edge_id, self._view)
             entries = decide(transaction, edge, reason=because)
             transaction.record(entries)

@@ -233,17 +233,6 @@ def reinstate(
     return entries
 
 
-def contradiction(snapshot: Snapshot, edge_id: str, view: View) -> Edge:
-    """Return the Contradicts edge with this id. Raises NotFound unless both ends are visible."""
-    edge = _visible(snapshot, edge_id, view)
-    if edge.edge_type is not EdgeType.CONTRADICTS:
-        message = f"{edge_id} is no contradiction, its type is {edge.edge_type}"
-        if is_change_mark(edge):
-            message = f"{edge_id} is a mark of a change; accept or dismiss it"
-        raise NotFound(message, edge_id=edge_id)
-    return edge
-
-
 def contradiction_or_mark(snapshot: Snapshot, edge_id: str, view: View) -> Edge:
     """Return the Contradicts edge, or the Updates edge that is or was a mark, with this id.
 
@@ -307,9 +296,13 @@ def resolve(
     in which both are read is enough for one resolution.
 
     Raises:
+        NotFound: it is a mark of a change.
         Conflict: it was resolved otherwise, the winner is not one of its two memories, or an active
             memory has replaced one of them; see ``replaced_by``.
     """
+    if edge.edge_type is not EdgeType.CONTRADICTS:
+        message = f"{edge.edge_id} is a mark of a change; accept or dismiss it"
+        raise NotFound(message, edge_id=edge.edge_id)
     if winner_id not in (edge.from_id, edge.to_id):
         raise Conflict(
             "the winner must be one of the two contradicting memories:"
