@@ -157,7 +157,7 @@ class OrchestratorPool:
             with self._lock:
                 opened.users += 1
                 self._opened[name] = opened
-                idle = self._retire(list(self._opened) if self._closed else self._excess(MAX_OPEN))
+                idle = self._retire(list(self._opened) if self._closed else self._excess())
         _close(idle)
         return opened
 
@@ -208,14 +208,14 @@ class OrchestratorPool:
             opened.retired = True
         return [opened for opened in removed if opened.users == 0]
 
-    def _excess(self, allowed: int) -> list[str]:
-        """Return the idle names to close so that ``allowed`` remain, least recently used first.
+    def _excess(self) -> list[str]:
+        """Return the idle names to close so that ``MAX_OPEN`` remain, least recently used first.
 
         Orchestrators that are still embedding come last.
         """
         idle = [name for name, opened in self._opened.items() if not opened.users]
         idle.sort(key=lambda name: self._opened[name].background.busy)
-        return idle[: max(len(self._opened) - allowed, 0)]
+        return idle[: max(len(self._opened) - MAX_OPEN, 0)]
 
     def _was_replaced(self, opened: OpenOrchestrator) -> bool:
         try:

@@ -59,8 +59,8 @@ class Worker:
     Args:
         names: the orchestrators to serve; none: all, including new ones.
         ran: called with the orchestrator's name and the run when a run has ended.
-        failed: called with the orchestrator's name and the error when it cannot be processed, or
-            its job met an unexpected error; once per kind of error.
+        failed: called with the orchestrator's name and the error when it cannot be processed; once
+            per kind of error.
     """
 
     def __init__(

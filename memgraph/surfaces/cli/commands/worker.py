@@ -39,11 +39,11 @@ def worker(
     from memgraph.service.worker import Worker
 
     call = invocation(context)
-    states: list[str] = []
+    runs: list[JobRun] = []
     failed: list[MemgraphError] = []
 
     def report(name: str, run: JobRun) -> None:
-        states.append(run.state.value)
+        runs.append(run)
         if call.as_json:
             data = {"orchestrator": name, **run.model_dump(mode="json")}
             write_json({"ok": not run.failed, "command": "worker", "data": data})
@@ -68,7 +68,7 @@ def worker(
                 if not call.as_json:
                     note("working; Ctrl-C or SIGTERM ends it after the current batch")
                 working.run()
-    data = {"runs": len(states), "failed": sum(item in ("failed", "abandoned") for item in states)}
+    data = {"runs": len(runs), "failed": sum(run.failed for run in runs)}
     line = f"{counted(data['runs'], 'run')}, {data['failed']} failed"
     refusal = failed[0] if failed else JobFailed(line) if data["failed"] else None
     return CommandResult(data, lambda screen: screen.line(line), refusal if once else None)
