@@ -30,24 +30,19 @@ def latest_due(expression: str, timezone: str, now_ms: int) -> int | None:
 
     The empty expression has none.
     """
-    now = _moment(now_ms, timezone)
-    for moment in _moments(expression, now + _LONGEST_SHIFT, reverse=True):
-        if moment <= now_ms:
-            return moment
-    return None
+    moments = _moments(expression, _moment(now_ms, timezone) + _LONGEST_SHIFT, reverse=True)
+    return next((moment for moment in moments if moment <= now_ms), None)
 
 
 def next_due(expression: str, timezone: str, now_ms: int) -> int | None:
     """Return the first moment after ``now_ms``; None if there is none within fifty years."""
-    now = _moment(now_ms, timezone)
-    for moment in _moments(expression, now - _LONGEST_SHIFT, reverse=False):
-        if moment > now_ms:
-            # Forwards, cronsim skips moments on a day on which the clock shifts by half an hour;
-            # backwards it finds them.
-            while (earlier := latest_due(expression, timezone, moment - 1) or 0) > now_ms:
-                moment = earlier
-            return moment
-    return None
+    moments = _moments(expression, _moment(now_ms, timezone) - _LONGEST_SHIFT, reverse=False)
+    following = next((moment for moment in moments if moment > now_ms), None)
+    # Forwards, cronsim skips moments on a day on which the clock shifts by half an hour; backwards
+    # it finds them.
+    while following and (earlier := latest_due(expression, timezone, following - 1) or 0) > now_ms:
+        following = earlier
+    return following
 
 
 def retry_at(runs: Sequence[JobRun], now_ms: int) -> int | None:
