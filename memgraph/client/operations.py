@@ -112,7 +112,8 @@ def remote(library: Callable[..., T]) -> Callable[..., T]:
             slow=declared.slow,
             accepts=None if declared.sent is None else JSON,
         )
-        return target.server.send(call)
+        with declared.naming(sent=False):
+            return target.server.send(call)
 
     setattr(send, _REMOTE, True)
     return send

@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property, wraps
 from operator import attrgetter
@@ -37,7 +38,7 @@ from pydantic_core import CoreSchema, core_schema
 from typing_extensions import TypeVar as TypeVarWithDefault  # Python 3.13's
 
 from memgraph.clock import iso, parse_time
-from memgraph.errors import InvalidInput
+from memgraph.errors import InvalidInput, MemgraphError
 from memgraph.model.access import Permission
 from memgraph.model.values import MAX_NAME_CHARS, Millis, Moment, Name, Reason, Value
 
@@ -369,6 +370,19 @@ class Operation:
             for parameter in self._arguments
             if not _is_callback(parameter.annotation) and parameter.name != self.rest
         }
+
+    @contextmanager
+    def naming(self, *, sent: bool) -> Iterator[None]:
+        """Let errors of the block name a parameter as it is sent, or else as the library does."""
+        try:
+            yield
+        except MemgraphError as error:
+            for name, parameter in self.parameters.items():
+                was, now = (name, parameter.sent) if sent else (parameter.sent, name)
+                if error.details.get("field") == was:
+                    error.details["field"] = now
+                    break
+            raise
 
     @property
     def _arguments(self) -> Sequence[inspect.Parameter]:

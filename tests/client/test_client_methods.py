@@ -63,6 +63,12 @@ def test_what_is_not_there_is_not_found(way: Any) -> None:
             way.get(memory_id)
 
 
+def test_an_error_names_the_parameter_of_the_library(way: Any) -> None:
+    with pytest.raises(InvalidInput, match="no other kind") as caught:
+        way.memories.list(kinds=["preference", "fact"])
+    assert caught.value.details["field"] == "kinds"
+
+
 def test_many_are_stored_in_order_with_an_outcome_each(way: Any) -> None:
     at = datetime(2026, 1, 31, 8, 30, tzinfo=UTC)
     given = [

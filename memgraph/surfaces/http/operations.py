@@ -63,7 +63,8 @@ def _endpoint(declared: Operation) -> Callable[..., Response]:
     def endpoint(request: Request, orc: Orchestrator, **arguments_sent: Any) -> Response:
         arguments = _arguments(declared, names, arguments_sent.pop("body", None))
         arguments |= {names[name]: value for name, value in arguments_sent.items()}
-        with slow_request(request) if declared.slow else nullcontext():
+        in_time = slow_request(request) if declared.slow else nullcontext()
+        with in_time, declared.naming(sent=True):
             result = declared.method_of(orc)(**arguments)
             if declared.wire is not None:
                 result = declared.wire.of(result, limit=arguments.get("limit"))

@@ -48,6 +48,11 @@ def test_what_is_one_comes_once(client: httpx.Client, name: str) -> None:
         assert problems(answer) == [{"field": f"query.{name}", "problem": "must not be repeated"}]
 
 
+def test_an_error_names_a_parameter_as_it_is_sent(client: httpx.Client) -> None:
+    refused = client.get(f"{BASE}/memories?kind=preference&kind=fact")
+    assert (refused.status_code, refused.json()["details"]) == (422, {"field": "kind"})
+
+
 def test_a_misspelt_parameter_widens_no_view(served: Served, client: httpx.Client) -> None:
     orc = served.orchestrator()
     orc.remember("The mill stands still.", agent_id="a")
