@@ -31,6 +31,7 @@ from memgraph.retrieval.scores import (
     read_states,
 )
 from memgraph.rules.budget import select_within
+from memgraph.rules.lines import UNDATED, known_date
 from memgraph.rules.marks import MarkGraph
 from memgraph.rules.ranking import (
     MOST_BEFORE,
@@ -481,7 +482,7 @@ class Recall:
                 rated,
                 *rows[rated.candidate.pk],
                 states,
-                _replaced_by(rated.candidate, legs) or states.pairs.note(rated.memory_id),
+                _replaced_by(rated.candidate, legs, rows) or states.pairs.note(rated.memory_id),
             )
             for rated in chosen
             if rated.memory_id in fitting
@@ -520,15 +521,23 @@ def _around(
     ]
 
 
-def _replaced_by(candidate: RecallCandidate, legs: LegResults) -> str:
+def _replaced_by(
+    candidate: RecallCandidate,
+    legs: LegResults,
+    rows: Mapping[int, tuple[Memory, StoredSource]],
+) -> str:
     """Return "replaced by …" with the short ids and dates of a memory's successors, or ""."""
-    successors = [legs.candidates[successor] for successor in legs.successors.get(candidate.pk, ())]
+    successors = legs.successors.get(candidate.pk, ())
     if candidate.status == MemoryStatus.ACTIVE.value or not successors:
         return ""
-    return "replaced by " + ", ".join(
-        f"{short_id(successor.memory_id)} ({iso(successor.said_at)[: len('2026-01-31')]})"
-        for successor in successors
-    )
+
+    def named(pk: int) -> str:
+        successor = legs.candidates[pk]
+        at = known_date(*rows[pk]) if pk in rows else successor.said_at
+        date = UNDATED if at is None else iso(at)[: len("2026-01-31")]
+        return f"{short_id(successor.memory_id)} ({date})"
+
+    return "replaced by " + ", ".join(map(named, successors))
 
 
 def _item(

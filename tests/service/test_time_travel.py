@@ -463,6 +463,17 @@ def test_what_was_replaced_held_until_what_replaced_it_was_said(
     assert orc.get(old, as_of=decided - 1).valid_until is None
 
 
+def test_a_successor_from_a_file_without_a_date_is_undated(
+    orc: Orchestrator, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "root" / orc.name / "memory" / "ingest" / "pier.md")
+    source = Source(source_type=SourceType.INGEST_FILE, source_path=path)
+    old, new = (put(orc, f"The ferry leaves from pier {n}.", source=source) for n in (1, 2))
+    orc.relate(new, "Updates", old)
+    marks = {each.mark for each in orc.recall("ferry pier", include_superseded=True).items}
+    assert marks == {"", f"replaced by {short_id(new)} (undated)"}
+
+
 def test_an_end_that_was_stored_stays_and_a_replacement_may_come_before_it(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
