@@ -13,6 +13,7 @@ from pair_readers import ScriptedReader
 
 import memgraph.operations.life.decay
 import memgraph.service.worker
+import memgraph.store.postgres.stores
 import memgraph.surfaces.serve
 from memgraph import MemoryService
 from memgraph.providers import pair_reader

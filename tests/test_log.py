@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from processes import Process
 
 from memgraph.clock import FixedClock, SystemClock
 from memgraph.errors import ProviderRejected
@@ -179,14 +179,9 @@ def _write_many(path: Path, writer: int) -> None:
 def test_processes_share_a_log_and_its_rotation_without_a_lost_or_torn_line(
     tmp_path: Path,
 ) -> None:
-    context = multiprocessing.get_context("spawn")
     path = tmp_path / "memory.log"
-    writers = [context.Process(target=_write_many, args=(path, number)) for number in range(2)]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
-    assert [writer.exitcode for writer in writers] == [0, 0]
+    writers = [Process(_write_many, path, number) for number in range(2)]
+    assert [writer.wait() for writer in writers] == [0, 0]
     lines = [
         line for one in tmp_path.glob("memory.log*") if one.suffix != ".lock" for line in read(one)
     ]
