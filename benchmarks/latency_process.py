@@ -59,7 +59,7 @@ def measure(root: Path, size: int, corpus: Corpus, rounds: int, tell: Tell) -> d
     taken: dict[str, list[float]] = {
         name: [] for name in ("import", *commands, "first_recall", "serve")
     }
-    starts = min(STARTS, rounds)
+    starts = min(STARTS, max(rounds // 20, 1))
     # The first process of a checkout writes the bytecode that the others read.
     _output([MAIN, *commands["recall_command"]], environment)
     for done in range(starts):
