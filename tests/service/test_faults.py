@@ -6,16 +6,30 @@ What the OpenAPI document allows is asked in ``tests/surfaces/http/test_openapi.
 from __future__ import annotations
 
 import hashlib
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from programs import Program
 
 from benchmarks import attacks, faults
 from benchmarks.faults import Row
 from ingest import pipeline
 from ingest.reasons import RejectionReason, refuse
 from ingest.safe_files import FileContent
+
+
+@pytest.fixture(autouse=True)
+def _forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fork the processes of the rows from one that has loaded memgraph."""
+
+    def start(command: list[str], **given: Any) -> Program:
+        return Program(command[1:], **given)
+
+    monkeypatch.setattr(faults, "subprocess", SimpleNamespace(Popen=start, PIPE=subprocess.PIPE))
 
 
 @pytest.mark.parametrize(
