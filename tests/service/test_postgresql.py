@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import signal
@@ -709,7 +710,7 @@ def check_models(url: str) -> None:
     from alembic import command
     from alembic.config import Config
 
-    config = Config()
+    config = Config(stdout=io.StringIO())
     config.set_main_option("script_location", str(migrations_folder()))
     options = {"options": '-c search_path="memgraph_orc-1"'}
     engine = sa.create_engine(url, poolclass=NullPool, connect_args=options)

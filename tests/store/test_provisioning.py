@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import io
 import os
 import time
 from collections import Counter
@@ -216,7 +217,7 @@ def test_of_processes_that_create_at_once_one_does_and_all_can_use_it(tmp_path: 
 
 def _alembic(path: Path) -> Config:
     folder = engine.migrations_folder()
-    config = Config()
+    config = Config(stdout=io.StringIO())
     config.set_main_option("script_location", str(folder).replace("%", "%%"))
     config.cmd_opts = None
     config.attributes["path"] = path
