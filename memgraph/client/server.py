@@ -43,6 +43,7 @@ _UNTOUCHED: Final = (errors.RateLimited, errors.ServerBusy)
 # Temporary errors; a damaged store is permanent.
 _PASSING: Final = (
     errors.DatabaseBusy,
+    errors.DatabaseUnreachable,
     errors.RequestTimeout,
     errors.ServerEnding,
     RemoteUnavailable,

@@ -19,9 +19,11 @@ from memgraph.client.orchestrator import MAX_BYTES, batches
 from memgraph.errors import (
     DatabaseBusy,
     DatabaseCorrupt,
+    DatabaseUnreachable,
     InvalidInput,
     MemgraphError,
     NotFound,
+    OutcomeUnknown,
     RateLimited,
     RemoteAnswerInvalid,
     RemoteUnavailable,
@@ -84,8 +86,9 @@ def counts(orc: Any) -> Any:
     return orc.memories.counts()
 
 
-def test_a_write_is_sent_again_with_the_same_body() -> None:
-    replies = Replies([httpx.ReadTimeout("x"), problem(DatabaseBusy, 503), stored()])
+@pytest.mark.parametrize("kind", [DatabaseBusy, DatabaseUnreachable, OutcomeUnknown])
+def test_a_write_is_sent_again_with_the_same_body(kind: type[MemgraphError]) -> None:
+    replies = Replies([httpx.ReadTimeout("x"), problem(kind, 503), stored()])
     assert said(replies, remember) == "fact_1"
     assert len({each.content for each in replies.sent}) == 1
     assert [0.1 <= each <= 0.4 for each in replies.pauses] == [True, True]
