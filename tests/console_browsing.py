@@ -6,24 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
-from serving_worlds import Served, serving
-
-from memgraph.service.access.gate import Gate
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp
+from serving_worlds import Served, serving, whole_app
 
 HOME = "/console/orc-1/"
-
-
-def whole_app(gate: Gate) -> ASGIApp:
-    """All surfaces of a server, as ``memgraph serve`` has them."""
-    from memgraph.surfaces.serve import application
-
-    return application(gate, gate.service.settings().memory.server)
 
 
 @contextmanager

@@ -15,14 +15,12 @@ from typing import Any, Literal
 import httpx2
 import mcp_types as types
 from anyio.from_thread import BlockingPortal, start_blocking_portal
-from fastapi import FastAPI
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from working import lines_in
 
 from memgraph import __version__
-from memgraph.service.access.gate import Gate
 
 Mode = Literal["auto", "legacy"]
 MODES: tuple[Mode, ...] = ("auto", "legacy")
@@ -31,13 +29,6 @@ HEADERS = {
     "accept": "application/json, text/event-stream",
     "content-type": "application/json",
 }
-
-
-def whole_app(gate: Gate) -> FastAPI:
-    """HTTP and MCP under one address, as `memgraph serve` has them."""
-    from memgraph.surfaces.serve import application
-
-    return application(gate, gate.service.settings().memory.server)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ REMOTE = {
 
 
 if TYPE_CHECKING:
+    from fastapi import FastAPI
     from starlette.types import ASGIApp
 
 PATIENCE_S = 60.0
@@ -48,6 +49,13 @@ def http_app(gate: Gate) -> ASGIApp:
     from memgraph.surfaces.http.app import create_app
 
     return create_app(gate)
+
+
+def whole_app(gate: Gate) -> FastAPI:
+    """HTTP, MCP and the console under one address, as `memgraph serve` has them."""
+    from memgraph.surfaces.serve import application
+
+    return application(gate, gate.service.settings().memory.server)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import spacy
 
 from benchmarks import labels
 from memgraph.config import Settings
@@ -27,6 +26,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def with_pipeline(folder: Path) -> Settings:
+    import spacy
+
     made = spacy.blank("en")
     ruler: Any = made.add_pipe("entity_ruler")
     ruler.add_patterns([{"label": "ORG", "pattern": "tidewater"}])

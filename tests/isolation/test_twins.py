@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_worlds import whole_app
-from serving_worlds import Served, serving
+from serving_worlds import Served, serving, whole_app
 from test_mcp_walked import RESOURCES, TOOLS, rpc
 
 from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer

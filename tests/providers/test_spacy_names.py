@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import spacy
 
 from memgraph.errors import ExtraMissing, ProviderRejected
 from memgraph.model.enums import EntityType
@@ -27,6 +26,8 @@ PATTERNS = {
 @pytest.fixture(scope="module")
 def pipeline(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Save a pipeline that knows a few invented names, and labels some days as dates."""
+    import spacy
+
     made = spacy.blank("en")
     ruler: Any = made.add_pipe("entity_ruler")
     ruler.add_patterns(

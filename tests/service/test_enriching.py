@@ -8,7 +8,6 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-import spacy
 from model_server import KEY, ModelServer
 
 from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
@@ -27,6 +26,8 @@ CANARY = "Zanzipool"
 
 @pytest.fixture(scope="module")
 def pipeline(tmp_path_factory: pytest.TempPathFactory) -> str:
+    import spacy
+
     made = spacy.blank("xx")  # no language's exceptions, which take long to load
     ruler: Any = made.add_pipe("entity_ruler")
     ruler.add_patterns([{"label": "ORG", "pattern": each} for each in ("tidewater", CANARY)])

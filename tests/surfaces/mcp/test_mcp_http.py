@@ -13,9 +13,9 @@ import denial_lines
 import httpx
 import pytest
 from fastapi import FastAPI
-from mcp_worlds import HEADERS, remote_agent, whole_app
+from mcp_worlds import HEADERS, remote_agent
 from pydantic import TypeAdapter
-from serving_worlds import Served, serving
+from serving_worlds import Served, serving, whole_app
 
 from memgraph.log import EventLog, MemorySink
 from memgraph.model.access import Permission

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 import jsonschema
 import pytest
 from mcp.shared.exceptions import MCPError
-from mcp_worlds import MODES, Agent, Mode, remote_agent, tell_the_story_of_the_bees, whole_app
-from serving_worlds import Served, serving
+from mcp_worlds import MODES, Agent, Mode, remote_agent, tell_the_story_of_the_bees
+from serving_worlds import Served, serving, whole_app
 
 from memgraph.model.access import Permission
 from memgraph.operations.tools.tools import SERVED, offered
