@@ -116,4 +116,5 @@ def test_the_life_of_a_memory_has_every_status(story: Story) -> None:
     assert (then.status.value, now.status.value) == ("superseded", "active")
     # The end of its validity belongs to the status; it is when the winner was said.
     assert (then.valid_until, now.valid_until) == (story.orc.get(story.ten).created_at, None)
-    assert then.confidence == now.confidence
+    # The loser of a resolution is trusted less while that is in force.
+    assert (then.confidence, now.confidence) == (0.3, 1.0)
