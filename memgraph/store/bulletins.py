@@ -106,7 +106,7 @@ class SectionQuery(NamedTuple):
 
     where: Callable[[Table, View], Column]
     by_index: str
-    by: Callable[[Table], tuple[Column, ...]] = by_importance
+    by: Callable[[Table, View], tuple[Column, ...]] = lambda m, _: by_importance(m)
 
     def read(self, snapshot: Snapshot, view: View, at: int, floor: float) -> list[BulletinExcerpt]:
         """Return the first memories with a stored confidence of at least ``floor``."""
@@ -139,7 +139,7 @@ def _section(section: SectionQuery, view: View, shows: bool) -> sa.Select[Any]:
         # The index has only active memories, so it cannot be used for an earlier time.
         query = query.with_hint(m, f"INDEXED BY {section.by_index}", "sqlite")
     query = query.where(view.unerased(m), is_unexpired(m))
-    return query.order_by(*section.by(m)).limit(value("limit"))
+    return query.order_by(*section.by(m, view)).limit(value("limit"))
 
 
 def _of_type(type_: MemoryType) -> SectionQuery:
@@ -170,12 +170,12 @@ OPEN_TODOS = SectionQuery(_is_open_todo, "ix_memories_open_todos")
 DECISIONS = SectionQuery(
     _is_decision,
     "ix_memories_decisions",
-    lambda m: (m.c.event_time.desc(), m.c.created_at.desc(), m.c.pk.desc()),
+    lambda m, _: (m.c.event_time.desc(), m.c.created_at.desc(), m.c.pk.desc()),
 )
 UNCERTAIN = SectionQuery(
     lambda m, view: (m.c.kind != MemoryKind.EPISODE) & (view.confidence(m) < 0.5),
     "ix_memories_uncertain",
-    lambda m: (m.c.confidence, m.c.created_at, m.c.pk),
+    lambda m, view: (view.confidence(m), m.c.created_at, m.c.pk),
 )
 """Memories with a stored confidence under 0.5, the lowest first."""
 # Two queries on one index, because no index is ordered by the first of two columns that is set.
@@ -183,7 +183,7 @@ _WALKS: Final = (
     DECISIONS._replace(where=lambda m, view: _is_decision(m, view) & m.c.event_time.is_not(None)),
     DECISIONS._replace(
         where=lambda m, view: _is_decision(m, view) & m.c.event_time.is_(None),
-        by=lambda m: (m.c.created_at.desc(), m.c.pk.desc()),
+        by=lambda m, _: (m.c.created_at.desc(), m.c.pk.desc()),
     ),
 )
 

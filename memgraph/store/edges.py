@@ -288,12 +288,14 @@ class ContradictionFilter:
         oldest_first: sort the oldest first instead of the newest.
         changes: True: only marks of changes, Updates edges of a weight below 1; False: only
             contradictions.
+        undecided: only open ones of which both sides are active.
     """
 
     words: tuple[str, ...] = ()
     memory_id: str | None = None
     oldest_first: bool = False
     changes: bool | None = None
+    undecided: bool = False
 
 
 EVERY: Final = ContradictionFilter()
@@ -363,7 +365,7 @@ def contradictions(
     )
     if not resolved:
         query = query.where((view.of_edge(e, "weight") >= 1.0) | ~decided_by_facts(e, view))
-    if not resolved and criteria.memory_id is None:
+    if criteria.undecided or not (resolved or criteria.memory_id):
         query = query.where(*(view.status(end) == MemoryStatus.ACTIVE for end in (a, b)))
     if criteria.changes is not None:
         edge_type = EdgeType.UPDATES if criteria.changes else EdgeType.CONTRADICTS
@@ -401,7 +403,8 @@ def full_id(snapshot: Snapshot, text: str, view: View) -> str:
     """Return the id of the contradiction, mark or change in force that a text names.
 
     A text names it by its id, by the last characters of its id, or by the id or short id of a
-    memory that is a side of an open one, if that memory has no other.
+    memory that is a side of an open one, if that memory has no other; what is left to decide comes
+    before what is not.
 
     Raises:
         NotFound: it names none.
@@ -430,9 +433,12 @@ def full_id(snapshot: Snapshot, text: str, view: View) -> str:
             named = named or [edge_id for edge_id in rows if edge_id.endswith(end)]
     if not named:
         [memory_id] = memories.full_ids(snapshot, [text], view)
-        criteria = ContradictionFilter(memory_id=memory_id)
-        sides = contradictions(snapshot, view, resolved=False, limit=MOST_NAMED, criteria=criteria)
-        named = [edge.edge_id for edge in sides]
+        for undecided in (True, False):
+            criteria = ContradictionFilter(memory_id=memory_id, undecided=undecided)
+            page = contradictions(
+                snapshot, view, resolved=False, limit=MOST_NAMED, criteria=criteria
+            )
+            named = named or [edge.edge_id for edge in page]
     if len(named) > 1:
         raise Conflict(
             f"{text[:80]} names {len(named)} contradictions or marks: give the id of one",

@@ -508,9 +508,13 @@ def test_a_bulletin_of_an_earlier_time_has_the_confidence_of_then(
 ) -> None:
     sides = [orc.remember(f"We ship in {m}.", type="Goal", confidence=0.9) for m in ("May", "June")]
     edge = orc.relate(sides[0], "Contradicts", sides[1])
+    doubts = [orc.remember(f"Pier {n} is wet.", confidence=0.4 + n / 100) for n in (1, 2, 3)]
+    dry = orc.remember("Pier 3 is dry.")
+    other = orc.relate(doubts[2], "Contradicts", dry)
     bulletin, told = orc.bulletin().bulletin, clock.now_ms()
     clock.advance(days=1)
     orc.contradictions.resolve(edge, winner=sides[0], reason="the plan")
+    orc.contradictions.resolve(other, winner=dry, reason="seen")
     clock.advance(days=1)
     assert orc.bulletin(as_of=told).bulletin == bulletin
     assert orc.get(sides[1]).confidence == 0.3

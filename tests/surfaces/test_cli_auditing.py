@@ -111,6 +111,11 @@ def test_a_mark_is_named_by_a_side_that_has_no_other(cli: CommandLine) -> None:
     [left] = cli.json("contradictions", "orc-1")["items"]
     assert left["edge"]["from_id"] == three
     assert cli.error("dismiss", "orc-1", "zzzzzz", *WHY)["code"] == "memory.not_found"
+    # A pair that leaves nothing to decide is not meant while another does.
+    cli.json("relate", "orc-1", two, "Contradicts", three)
+    cli("retract", "orc-1", two, *WHY)
+    assert cli("dismiss", "orc-1", three[-6:], *WHY).out.startswith("dismissed")
+    assert cli.json("contradictions", "orc-1")["items"] == []
 
 
 def test_a_node_of_a_tree_is_one_line_in_a_pipe(cli: CommandLine) -> None:
