@@ -5,6 +5,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 RUNTIME := .venv/.runtime
 STAMP := .venv/.dev
 RELEASE := .venv/.release
+SPECS := pyproject.toml benchmarks/pyproject.toml constraints.txt
+# An environment that was made when the distribution had another name.
+FORGET := $(BIN)/python -m pip uninstall --quiet --quiet --yes memgraph
 # openai-agents and litellm need different versions of openai: its adapter has an environment, too.
 AGENTS := .venv/adapters/openai-agents
 # There litellm is really missing.
@@ -44,21 +47,24 @@ test: $(STAMP)
 # What a release needs besides: another environment, the site, the wheel.
 check: test adapters docs dist
 
-$(RUNTIME): pyproject.toml benchmarks/pyproject.toml constraints.txt
+$(BIN)/python:
 	@echo "Making .venv with $(PYTHON)"
 	@$(PYTHON) -m venv .venv
+
+$(RUNTIME): $(SPECS) | $(BIN)/python
 	@echo "Installing memgraph and what it needs into .venv: a few minutes the first time, without a word"
-	@# An environment that was made when the distribution had another name.
-	@$(BIN)/python -m pip uninstall --quiet --quiet --yes memgraph
+	@$(FORGET)
 	@$(PIP) --editable '.[server,client]' --editable benchmarks
 	@touch $(RUNTIME)
 
-$(STAMP): $(RUNTIME)
-	@echo "Installing what tests and checks need into .venv: some minutes the first time"
-	@$(PIP) --no-compile --editable '.[dev]'
+# All in one go: pip resolves everything again each time.
+$(STAMP): $(SPECS) | $(BIN)/python
+	@echo "Installing memgraph and what tests and checks need into .venv: some minutes the first time"
+	@$(FORGET)
+	@$(PIP) --no-compile --editable '.[server,client,dev]' --editable benchmarks
 	@# On all cores; templates and code for other versions of Python stay as they are.
 	@$(BIN)/python -m compileall -qq -j 0 .venv/lib || true
-	@touch $(STAMP)
+	@touch $(RUNTIME) $(STAMP)
 
 $(RELEASE): $(STAMP)
 	@$(PIP) --editable '.[release]'
