@@ -6,15 +6,15 @@ The file reader is loaded through an entry point, since this package does not kn
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping
-from concurrent.futures import Future, wait
+from contextlib import suppress
 from dataclasses import fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from memgraph.errors import InvalidInput, MemgraphError, MemoryDisabled
 from memgraph.model.values import ActorReason, validated
-from memgraph.operations.threads import DaemonThreads
 from memgraph.rules.scope import Viewer
 
 if TYPE_CHECKING:
@@ -94,15 +94,25 @@ class DropZoneWorker:
 
     def __init__(self, service: MemoryService) -> None:
         self._service = service
-        self._thread = DaemonThreads(1, "memgraph-intake")
-        self._last: Future[None] = Future()
-        self._last.set_result(None)
-        self._stopping = threading.Event()
+        # Guards all of the following.
+        self._changed = threading.Condition()
+        # When each orchestrator is processed next, by the monotonic clock.
+        self._due: dict[str, float] = {}
+        self._thread: threading.Thread | None = None
+        self._stopping = False
 
     def wake(self, name: str) -> None:
         """Schedule the processing of an orchestrator's drop zone."""
-        if not self._stopping.is_set():
-            self._last = self._thread.submit(self._work_off, name)
+        now = time.monotonic()
+        with self._changed:
+            if self._stopping:
+                return
+            if self._thread is None or not self._thread.is_alive():
+                thread = threading.Thread(target=self._run, name="memgraph-intake", daemon=True)
+                thread.start()
+                self._thread = thread
+            self._due[name] = min(self._due.get(name, now), now)
+            self._changed.notify()
 
     def wake_waiting(self) -> None:
         """Schedule the drop zones that contain unprocessed sent files."""
@@ -112,25 +122,43 @@ class DropZoneWorker:
 
     def stop(self) -> None:
         """Stop after the current file; the rest is left for the next process."""
-        self._stopping.set()
-        wait([self._last], PATIENCE_S)
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+            thread = self._thread
+        # A thread cannot wait for itself.
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(PATIENCE_S)
 
-    def _work_off(self, name: str) -> None:
-        if self._stopping.is_set() or self._is_done(name):
-            return
-        retry = threading.Timer(RETRY_S, self.wake, [name])
-        retry.daemon = True
-        retry.start()
+    def _run(self) -> None:
+        while (name := self._next()) is not None:
+            if not self._is_done(name):
+                with self._changed:
+                    self._due.setdefault(name, time.monotonic() + RETRY_S)
+
+    def _next(self) -> str | None:
+        """Wait for the next orchestrator that is due and return it; None to stop."""
+        with self._changed:
+            while not self._stopping:
+                name = min(self._due, key=self._due.__getitem__, default="")
+                remaining_s = self._due[name] - time.monotonic() if name else None
+                if remaining_s is not None and remaining_s <= 0:
+                    del self._due[name]
+                    return name
+                self._changed.wait(remaining_s)
+        return None
 
     def _is_done(self, name: str) -> bool:
         """Process an orchestrator's drop zone; return True if there is nothing to retry."""
         try:
             handle = self._service.orchestrator(name, actor=ACTOR)
-            uploads().run(handle, self._stopping.is_set)
+            uploads().run(handle, lambda: self._stopping)
             return not uploads().some_wait(handle.paths.ingest)
         except (MemgraphError, OSError) as error:
             self._log_failure(name, error)
-            return not self._service.paths(name).memory.exists()
+            with suppress(OSError):
+                return not self._service.paths(name).memory.exists()
+            return False
         # Log an unexpected error and continue with the other files.
         except Exception as error:  # noqa: BLE001 - the thread must survive any error
             self._log_failure(name, error)
@@ -140,6 +168,6 @@ class DropZoneWorker:
         try:
             with self._service.opened(name) as opened:
                 opened.log.failure("ingest.upload", error)
-        except MemgraphError:
+        except (MemgraphError, OSError):
             # It cannot be opened; its users get the error, and /readyz reports it.
             return

@@ -20,8 +20,11 @@ from ingest import pipeline
 from ingest.claims import FileClaim, claims
 from ingest.pipeline import IngestPipeline
 from ingest.reasons import RejectionReason, refuse
+from ingest.uploads import uploads
 from memgraph.model.enums import STORED_STATUSES, Sensitivity
+from memgraph.operations.ingestion import uploads as worker
 from memgraph.operations.ingestion.uploads import DropZoneWorker
+from memgraph.operations.orchestrator import Orchestrator
 from memgraph.rules.scope import Viewer
 from memgraph.surfaces.http.envelope import Envelope
 
@@ -297,18 +300,56 @@ def test_the_server_itself_works_off_what_is_sent_and_what_was_left(tmp_path: Pa
     with serving(tmp_path / "root") as served:
         served.orchestrator()
         done = threading.Event()
-        ran = DropZoneWorker._work_off
+        ran = DropZoneWorker._is_done
 
-        def telling(intake: DropZoneWorker, name: str) -> None:
-            ran(intake, name)
+        def reported(intake: DropZoneWorker, name: str) -> bool:
+            is_done = ran(intake, name)
             done.set()
+            return is_done
 
         with pytest.MonkeyPatch.context() as patch, served.client(served.key()) as client:
             patch.setattr(DropZoneWorker, "wake", lambda _intake, _name: None)
             upload(client, "left.md", NOTE)
             patch.undo()
-            patch.setattr(DropZoneWorker, "_work_off", telling)
+            patch.setattr(DropZoneWorker, "_is_done", reported)
             served.service.intake.wake_waiting()
             assert done.wait(30)
             assert client.get(f"{FILES}/{sha256(NOTE)}").json()["status"] == "processed"
     assert claims(served.service.paths("orc-1").ingest) == []
+
+
+def test_a_drop_zone_that_cannot_be_processed_is_retried_by_one_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_go, has_come = threading.Event(), threading.Semaphore(0)
+    passes: list[str] = []
+
+    def without_disk(handle: Orchestrator, _stop: object) -> None:
+        passes.append(handle.name)
+        has_come.release()
+        may_go.wait(30)
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(type(uploads), "run", lambda _uploads, *given: without_disk(*given))
+    monkeypatch.setattr(worker, "RETRY_S", 60.0)
+    with serving(tmp_path / "root") as served:
+        for name in ("orc-1", "orc-2"):
+            served.orchestrator(name)
+        intake = served.service.intake
+        with served.client(served.key()) as client:
+            upload(client, "left.md", NOTE)
+        assert has_come.acquire(timeout=30)
+        before = threading.active_count()
+        for _ in range(150):
+            intake.wake("orc-1")
+            intake.wake("orc-2")
+        may_go.set()
+        assert all(has_come.acquire(timeout=30) for _ in range(2))
+        assert not has_come.acquire(timeout=0.3)
+        assert threading.active_count() <= before
+        assert sorted(passes) == ["orc-1", "orc-1", "orc-2"]
+        # What failed is retried without another wake, after a while.
+        monkeypatch.setattr(worker, "RETRY_S", 0.01)
+        intake.wake("orc-2")
+        assert all(has_come.acquire(timeout=30) for _ in range(3))
+        assert passes[3:6] == ["orc-2"] * 3
