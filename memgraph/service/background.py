@@ -172,6 +172,8 @@ class SessionCallbacks:
         self._thread = DaemonThreads(1, "memgraph-callbacks") if threaded else None
         self._last: Future[None] = Future()
         self._last.set_result(None)
+        # The thread that calls, or called last.
+        self._caller: threading.Thread | None = None
         self._closed = False
 
     def add(self, callback: SessionCallback) -> None:
@@ -197,9 +199,12 @@ class SessionCallbacks:
     def close(self) -> None:
         """Wait for the current call, for a few seconds; drop the events that still wait."""
         self._closed = True
-        wait([self._last], PATIENCE_S)
+        # A callback may close its own service: a thread cannot wait for itself.
+        if self._caller is not threading.current_thread():
+            wait([self._last], PATIENCE_S)
 
     def _call(self, events: Sequence[SessionEvent]) -> None:
+        self._caller = threading.current_thread()
         for event in events:
             for callback in self._callbacks:
                 if self._closed:

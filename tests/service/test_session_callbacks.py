@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from memgraph import MemoryService, Orchestrator
 from memgraph.errors import Conflict
 from memgraph.model.conversation import SessionCompleted, SessionConsolidated, SessionEvent
-from memgraph.service import pool
+from memgraph.service import background, pool
 
 PATIENCE_S = 10.0
 
@@ -98,3 +99,22 @@ def test_in_the_background_no_write_waits_for_a_callback(
         say(orc, "b")
         assert not go.is_set()
         go.set()
+
+
+def test_a_callback_may_close_its_own_service(tmp_path: Path) -> None:
+    took: list[float] = []
+    closed = threading.Event()
+    config = {"memory.embedding.provider": "none"}
+    service = MemoryService(tmp_path, environ={}, config=config)
+
+    def close(_event: SessionEvent) -> None:
+        began = time.monotonic()
+        service.close()
+        took.append(time.monotonic() - began)
+        closed.set()
+
+    orc = service.orchestrator("orc-1", create=True)
+    orc.events.subscribe(close)
+    say(orc, "a", "b")
+    assert closed.wait(PATIENCE_S)
+    assert took[0] < background.PATIENCE_S
