@@ -515,16 +515,18 @@ def erasures_of(snapshot: Snapshot, memory_ids: Collection[str]) -> dict[str, st
     return dict(snapshot.rows(query.order_by(log.c.seq)))
 
 
-def known(snapshot: Snapshot) -> dict[str, UndoneErasure]:
+def erasures_by_id(snapshot: Snapshot) -> dict[str, UndoneErasure]:
     """Return all erasures by id, also an unfinished one and those that a restore has undone.
 
     Raises:
-        ValueError, TypeError, KeyError: an entry of the journal cannot be read.
+        ValueError, TypeError, KeyError, RecursionError: an entry of the journal cannot be read.
     """
     log, found = tables.audit_log, list[dict[str, Any]]()
     query = sa.select(log.c.action, log.c.details).where(log.c.action.in_((REPORT, RESTORE)))
     for action, text in snapshot.rows(query.order_by(log.c.seq)):
         details = json.loads(text)
+        if not isinstance(details, dict):
+            raise TypeError(f"the details of an entry {action} are no object")
         found += details.get("undone", ()) if action == RESTORE else [details]
     if unfinished := metadata.get(snapshot, UNFINISHED_KEY):
         found.append(json.loads(unfinished)["report"])
@@ -533,7 +535,7 @@ def known(snapshot: Snapshot) -> dict[str, UndoneErasure]:
     return {report.erasure_id: report for report in reports}
 
 
-def with_text(snapshot: Snapshot, memory_ids: Collection[str]) -> set[str]:
+def memories_with_text(snapshot: Snapshot, memory_ids: Collection[str]) -> set[str]:
     """Return those of the memories that have a text."""
     m = tables.memories
     query = sa.select(m.c.memory_id).where(among(m.c.memory_id, "ids"), m.c.content != "")

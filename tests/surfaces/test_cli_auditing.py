@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -213,3 +215,25 @@ def test_a_restore_over_what_cannot_be_read_says_that_erasures_are_unknown(
     assert (done["code"], done["undone"]) == ("erasure.unknown", [])
     cli.database().unlink()
     assert cli.json(*restore)["code"] is None
+
+
+def test_a_restore_over_a_damaged_journal_reports_that_erasures_are_unknown(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    cli.remember("The shop sells bread.")
+    restore = ("restore", "orc-1", str(tmp_path / "orc-1.backup"))
+    assert cli("backup", *restore[1:]).code == 0
+    for action, details in (
+        ("restore", "null"),
+        ("restore", "[]"),
+        ("restore", '{"undone": null}'),
+        ("restore", '{"undone": ["erasure"]}'),
+        ("restore", '{"undone": ' + "[" * 20_000 + "]" * 20_000 + "}"),
+        ("erasure", "null"),
+        ("erasure", '{"erasure_id": 1}'),
+    ):
+        with closing(sqlite3.connect(cli.database())) as damaged, damaged:
+            change = "UPDATE audit_log SET action = ?, details = ? WHERE seq = 1"
+            assert damaged.execute(change, (action, details)).rowcount == 1
+        done = cli.json(*restore)
+        assert (done["code"], done["undone"]) == ("erasure.unknown", []), details[:30]

@@ -243,11 +243,11 @@ def _undone(store: Store, draft: Store) -> tuple[tuple[UndoneErasure, ...], str 
         return (), None
     try:
         with store.inspect() as before, draft.inspect() as snapshot:
-            lost, again = erasure.known(before), erasure.known(snapshot)
+            lost, again = erasure.erasures_by_id(before), erasure.erasures_by_id(snapshot)
             lost = {name: item for name, item in lost.items() if name not in again}
             ids = {memory_id for item in lost.values() for memory_id in item.memory_ids}
-            restored = erasure.with_text(snapshot, ids)
-    except (StorageError, ValueError, TypeError, KeyError):
+            restored = erasure.memories_with_text(snapshot, ids)
+    except (StorageError, ValueError, TypeError, KeyError, RecursionError):
         return (), "erasure.unknown"
     undone = tuple(
         item.model_copy(update={"restored": len(restored.intersection(item.memory_ids))})
