@@ -39,6 +39,7 @@ def subgraph(
     derivations are returned, too.
     """
     requested = list(dict.fromkeys(ids))
+    follows_edges = edge_types is None or bool(edge_types)
     memories = graph.visible_memories(snapshot, requested, view)
     reasons = {"max_nodes"} if len(memories) > max_nodes else set()
     seeds = list(memories)[:max_nodes]
@@ -52,6 +53,7 @@ def subgraph(
         return sorted(followed, key=_strength, reverse=True)
 
     ends: list[tuple[str, str]] = []
+    hops = hops if follows_edges else 0
     for steps in graph.read_hops(seeds, read, attrgetter("memory_id"), hops):
         fresh = dict.fromkeys(step.memory_id for step in steps if step.memory_id not in kept)
         room = max_nodes - len(kept)
@@ -65,7 +67,9 @@ def subgraph(
         snapshot, [memory_id for memory_id in distances if memory_id not in memories], view
     )
     limit = EDGES_PER_NODE * max_nodes
-    edges = graph.edges_among(snapshot, distances, view, edge_types, limit + 1)
+    edges = (
+        graph.edges_among(snapshot, distances, view, edge_types, limit + 1) if follows_edges else []
+    )
     derivations = (
         graph.derivations_among(snapshot, distances, view, limit + 1) if edge_types is None else []
     )

@@ -114,10 +114,10 @@ def test_a_memory_of_a_file_without_a_date_is_undated(cli: CommandLine) -> None:
     cli.remember("The bridge opens at noon.", "--event-time", "2026-01-05")
     said = cli.remember("The bridge opens at two.")
     notes = cli.root / "orc-1" / "memory" / "ingest" / "bridge.md"
-    notes.write_text("# The bridge\n\nThe bridge opens at one.\n")
+    notes.write_text("# The bridge\n\nThe bridge opens at one.\n\nThe bridge opens at six.\n")
     cli("ingest", "orc-1")
     today = cli.json("get", "orc-1", said)["created_at"][: len("2026-01-05")]
-    dates = {"noon": "2026-01-05", "two": today, "one": "undated"}
+    dates = {"noon": "2026-01-05", "two": today, "one": "undated", "six": "undated"}
     listed = cli("list", "orc-1").out.splitlines()
     recalled = cli("recall", "orc-1", "When does the bridge open?").out
     for hour, date in dates.items():

@@ -153,12 +153,13 @@ def _texts(_: Invocation, handle: Any, receipt: Receipt, __: Call) -> dict[str, 
 
 
 def _sources(_: Invocation, handle: Any, memories: Sequence[Memory], call: Call) -> dict[str, Any]:
-    """Return the sources of memories, by id: a file may have no date."""
-    if not memories:
+    """Return the sources of undated memories, by id: a file may have no date."""
+    # Memories share their sources, and only those without a time of their own need them.
+    by_source = {item.source_id: item.memory_id for item in memories if item.event_time is None}
+    if not by_source:
         return {}
-    ids = [memory.memory_id for memory in memories]
-    limits = {"max_nodes": len(ids), "edge_types": (), "retracted": True}
-    around = handle.graph.subgraph(ids, as_of=call["as_of"], **limits)
+    limits = {"max_nodes": len(by_source), "edge_types": (), "retracted": True}
+    around = handle.graph.subgraph([*by_source.values()], as_of=call["as_of"], **limits)
     return {"sources": {source.source_id: source for source in around.sources}}
 
 
