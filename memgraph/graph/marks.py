@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from memgraph.model.enums import MemoryKind
+from memgraph.model.enums import MemoryKind, MemoryStatus
 from memgraph.model.recall import Mark
 from memgraph.model.values import Memory
-from memgraph.rules.lines import BlockLine
+from memgraph.rules.lines import BlockLine, known_date
 from memgraph.rules.marks import MarkGraph
 from memgraph.store import graph
 from memgraph.store.bulletins import BulletinExcerpt
@@ -30,7 +30,8 @@ class LineMark:
 
     Attributes:
         replaced_by: the ids of its successors: the direct ones, then those at the end of the chain.
-        until: when its direct successor was said, in milliseconds; None: it was not replaced.
+        until: when it ended, or the replaced part of it, in milliseconds; None: it was not
+            replaced, or it is unknown, as its direct successor has no date.
         in_part: other parts of it still hold.
         contradicts: the ids of active memories that contradict it, unresolved.
         probable: those of ``contradicts`` that nobody stated.
@@ -103,9 +104,11 @@ def marked(line: BlockLine, marks: Marks, shown: Iterable[str]) -> BlockLine:
 
     contradicts = names(mark.contradicts) or mark.contradicts
     stated = names(one for one in mark.contradicts if one not in mark.probable)
+    is_undated = bool(mark.replaced_by) and mark.until is None
+    ends = [] if is_undated else [at for at in (line.until, mark.until) if at is not None]
     return replace(
         line,
-        until=min((at for at in (line.until, mark.until) if at is not None), default=None),
+        until=min(ends, default=None),
         in_part=mark.in_part,
         replaced_by=names(mark.replaced_by) or mark.replaced_by,
         contradicts=contradicts,
@@ -148,12 +151,10 @@ def marks_of(
     if ties.derivations:
         facts = [*(item for item in shown if item not in turns), *_all(chains), *others]
         evidence = _derived(snapshot, list(dict.fromkeys(facts)), standing, Direction.OUT)
-    said = graph.visible_memories(
-        snapshot, sorted({chain[0] for chain in chains.values()}), standing
-    )
+    ends = _ends(snapshot, chains, standing)
     by_id = {}
     for memory_id in shown:
-        mark = _mark(memory_id, facts_of.get(memory_id, ()), chains, partial, pairs, evidence, said)
+        mark = _mark(memory_id, facts_of.get(memory_id, ()), chains, partial, pairs, evidence, ends)
         if mark != NO_MARK:
             by_id[memory_id] = mark
     return Marks(by_id, evidence, facts_of, pairs)
@@ -166,7 +167,7 @@ def _mark(
     partial: Collection[str],
     pairs: MarkGraph,
     evidence: Mapping[str, tuple[str, ...]],
-    said: Mapping[str, Memory],
+    ends: Mapping[str, int | None],
 ) -> LineMark:
     """Return the mark of a memory from its own links and those of its facts."""
     own = [memory_id, *facts]
@@ -176,7 +177,8 @@ def _mark(
         return [one for one in ids if memory_id not in evidence.get(one, ()) and one not in own]
 
     replaced = {one: chain for one in own if (chain := elsewhere(chains.get(one, ())))}
-    firsts = [said[chain[0]] for chain in replaced.values() if chain[0] in said]
+    dates = [ends[one] for one in replaced if one in ends]
+    known = [date for date in dates if date is not None]
     in_part = not replaced.keys().isdisjoint(partial) or (
         memory_id not in replaced and 0 < len(replaced) < len(facts)
     )
@@ -191,12 +193,42 @@ def _mark(
     changed = elsewhere(other for one in standing for other in pairs.changed_by(one))
     return LineMark(
         replaced_by=tuple(dict.fromkeys(_all(replaced))),
-        until=min((memory.stated_at for memory in firsts), default=None),
+        until=min(known, default=None) if len(known) == len(dates) else None,
         in_part=in_part,
         contradicts=tuple(dict.fromkeys(against)),
         probable=frozenset(probable),
         changed_by=tuple(dict.fromkeys(changed)),
     )
+
+
+def _ends(
+    snapshot: Snapshot,
+    chains: Mapping[str, tuple[str, ...]],
+    view: View,
+) -> dict[str, int | None]:
+    """Return when replaced memories ended, or their replaced parts; None: it is unknown."""
+    firsts = {memory_id: chain[0] for memory_id, chain in chains.items()}
+    memories = graph.visible_memories(snapshot, sorted({*firsts, *firsts.values()}), view)
+    pairs = {
+        memory_id: (memories[memory_id], memories[first])
+        for memory_id, first in firsts.items()
+        if memory_id in memories and first in memories
+    }
+    successors = [successor for _, successor in pairs.values()]
+    sources = {source.source_id: source for source in graph.sources_of(snapshot, successors)}
+    ends: dict[str, int | None] = {}
+    for memory_id, (memory, successor) in pairs.items():
+        source = sources.get(successor.source_id)
+        if source is None or known_date(successor, source) is None:
+            ends[memory_id] = None
+        elif memory.status is not MemoryStatus.ACTIVE:
+            ends[memory_id] = memory.valid_until
+        else:
+            # A part of it was replaced.
+            stated = successor.stated_at
+            is_later = stated >= memory.stated_at
+            ends[memory_id] = stated if is_later else max(memory.created_at, successor.created_at)
+    return ends
 
 
 def _all(lists: Mapping[str, Iterable[str]]) -> list[str]:

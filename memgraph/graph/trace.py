@@ -9,7 +9,7 @@ from memgraph.graph.redaction import journal_notes, status_periods
 from memgraph.graph.walk import Walk
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.graph import DeliveryCount, JournalNote, Link, Trace, TracedEdge
-from memgraph.model.values import Edge, Memory
+from memgraph.model.values import Edge, Memory, StatusPeriod
 from memgraph.rules.evidence import BASIS_EDGES, broken_paths, independent_sources
 from memgraph.rules.lifecycle import is_change_mark, replaced_end
 from memgraph.store import evidence, graph, influence, supports
@@ -45,6 +45,7 @@ class _TraceBuilder:
         self._view = view
         self._until = MAX_MS if view.as_of is None else view.as_of
         self._cut: set[str] = set()
+        self._histories: dict[str, tuple[StatusPeriod, ...]] = {}
 
     def of(self, memory_id: str) -> Trace:
         snapshot, view = self._snapshot, self._view
@@ -81,8 +82,8 @@ class _TraceBuilder:
             edges_in=self._traced(edges_in, memories),
             grounds=grounds,
             dependents=dependents,
-            replaced=_standing(replaced, memories, Direction.OUT),
-            replaced_by=_standing(replaced_by, memories, Direction.IN),
+            replaced=self._standing(replaced, memories, Direction.OUT),
+            replaced_by=self._standing(replaced_by, memories, Direction.IN),
             open_contradictions=self._open_contradictions(memory_id),
             probable_changes=tuple(
                 edge
@@ -124,11 +125,48 @@ class _TraceBuilder:
         traced = []
         for edge in edges:
             undone_at, older = None, replaced_end(edge)
-            if older is not None and _is_active(memories[older]):
-                periods = graph.status_history(self._snapshot, older, until=self._until)
-                undone_at = periods[-1].since
+            if older is not None:
+                newer = edge.to_id if older == edge.from_id else edge.from_id
+                undone_at = self._undone_at(memories[newer], [older])
             traced.append(TracedEdge(**dict(edge), undone_at=undone_at))
         return tuple(traced)
+
+    def _standing(
+        self, links: Collection[Link], memories: Mapping[str, Memory], direction: Direction
+    ) -> tuple[Link, ...]:
+        """Return the links of replacements that were not undone."""
+        vias = {link.memory_id: link.via_id for link in links}
+        standing = []
+        for link in links:
+            path = [link.memory_id]
+            while path[-1] in vias:
+                path.append(vias[path[-1]])
+            newer, *older = path if direction is Direction.IN else (path[-1], *path[:-1])
+            if self._undone_at(memories[newer], older) is None:
+                standing.append(link)
+        return tuple(standing)
+
+    def _undone_at(self, newer: Memory, older: Collection[str]) -> int | None:
+        """Return when one of the older memories became active again, which a newer one replaced.
+
+        That undoes the replacement if the newer memory had been retracted; None: it stands.
+        """
+        if newer.status is not MemoryStatus.RETRACTED:
+            return None
+        retracted_at = self._periods(newer.memory_id)[-1].since
+        returns = [
+            period.since
+            for memory_id in older
+            for period in self._periods(memory_id)[1:]
+            if period.status is MemoryStatus.ACTIVE and period.since >= retracted_at
+        ]
+        return min(returns, default=None)
+
+    def _periods(self, memory_id: str) -> tuple[StatusPeriod, ...]:
+        if memory_id not in self._histories:
+            periods = graph.status_history(self._snapshot, memory_id, until=self._until)
+            self._histories[memory_id] = periods
+        return self._histories[memory_id]
 
     def _open_contradictions(self, memory_id: str) -> tuple[Edge, ...]:
         edges_out, edges_in = self._edges(memory_id, _CONTRADICTS)
@@ -156,18 +194,6 @@ class _TraceBuilder:
             last_at=mentions[0].at,
             last_recall_id=mentions[0].receipt_id,
         )
-
-
-def _standing(
-    links: Collection[Link], memories: Mapping[str, Memory], direction: Direction
-) -> tuple[Link, ...]:
-    """Return the links of replacements that were not undone, nor reached by one that was."""
-    undone: set[str] = set()
-    for link in links:
-        older = link.memory_id if direction is Direction.OUT else link.via_id
-        if link.via_id in undone or (not link.partial and _is_active(memories[older])):
-            undone.add(link.memory_id)
-    return tuple(link for link in links if link.memory_id not in undone)
 
 
 def _is_active(memory: Memory) -> bool:

@@ -148,15 +148,15 @@ class TracedEdge(Edge):
     """An edge of a trace.
 
     Attributes:
-        undone_at: when what it had replaced became active again, if it is; only ``reopen`` takes
-            the edge out of force.
+        undone_at: when what it had replaced became active again, after the newer memory was
+            retracted; only ``reopen`` takes the edge out of force.
     """
 
     undone_at: Millis | None = None
 
     @property
     def relation(self) -> str:
-        """See ``Edge``; in the past tense if it is undone."""
+        """Return the relation in words, as of an ``Edge``; in the past tense if it is undone."""
         if self.undone_at is None:
             return super().relation
         return "replaced" if super().relation == "replaces" else "was replaced by"

@@ -477,12 +477,16 @@ class Recall:
             costs = [(memory.memory_id, memory.token_cost) for memory, _ in rows.values()]
             sides = {memory_id: states.pairs.opponents(memory_id) for memory_id, _ in costs}
             fitting = set(select_within(costs, budget, sides))
+        successors = [pk for rated in chosen for pk in legs.successors.get(rated.candidate.pk, ())]
+        unread = [pk for pk in dict.fromkeys(successors) if pk not in rows]
+        further = recall_rows.items(self.snapshot, unread, self.narrowing) if unread else {}
+        dated = {**rows, **further}
         items = [
             _item(
                 rated,
                 *rows[rated.candidate.pk],
                 states,
-                _replaced_by(rated.candidate, legs, rows) or states.pairs.note(rated.memory_id),
+                _replaced_by(rated.candidate, legs, dated) or states.pairs.note(rated.memory_id),
             )
             for rated in chosen
             if rated.memory_id in fitting
@@ -533,7 +537,7 @@ def _replaced_by(
 
     def named(pk: int) -> str:
         successor = legs.candidates[pk]
-        at = known_date(*rows[pk]) if pk in rows else successor.said_at
+        at = known_date(*rows[pk]) if pk in rows else None
         date = UNDATED if at is None else iso(at)[: len("2026-01-31")]
         return f"{short_id(successor.memory_id)} ({date})"
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from memgraph.clock import MAX_MS
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType, Scope, Sensitivity
 from memgraph.rules.lifecycle import LOSER_CONFIDENCE
 from memgraph.rules.scope import Viewer, predicate
@@ -149,8 +150,8 @@ class View:
     def valid_until(self, m: Table) -> Column:
         """Return the end of a memory's validity: the one it was stored with, or an earlier one.
 
-        What was replaced, or lost a contradiction, ends when what prevailed was said, however late
-        that was decided; other memories end when they cease to be active.
+        A memory ends when it ceases to be active. What was replaced, or lost a contradiction, ends
+        when what prevailed was said, however late that was decided, unless that was said first.
         """
         h, a = tables.statuses.alias("h"), tables.statuses.alias("a")
         active = sa.select(sa.func.max(a.c.status_id)).where(a.c.status == MemoryStatus.ACTIVE)
@@ -158,19 +159,17 @@ class View:
         ended = sa.select(sa.func.min(h.c.since)).where(h.c.memory_id == m.c.memory_id)
         ended = ended.where(h.c.status_id > sa.func.coalesce(active.scalar_subquery(), 0))
         ended = ended.where(self._begun(h)).correlate(m)
-        own, status = m.c.valid_until, self.status(m)
-        other = sa.func.coalesce(own, ended.scalar_subquery())
-        return sa.case(
-            (status == MemoryStatus.ACTIVE, own),
-            (status == MemoryStatus.SUPERSEDED, sa.func.coalesce(self._replaced_at(m), other)),
-            else_=other,
-        )
+        own = m.c.valid_until
+        never: Column = sa.literal_column(str(MAX_MS))
+        ends = (sa.func.coalesce(end, never) for end in (own, self._replaced_at(m)))
+        earliest = least(ended.scalar_subquery(), least(*ends))
+        return sa.case((self.status(m) == MemoryStatus.ACTIVE, own), else_=earliest)
 
     def _begun(self, h: Table) -> Column:
         return sa.true() if self.as_of is None else h.c.since <= AS_OF
 
     def _replaced_at(self, m: Table) -> Column:
-        """Return when what replaced a memory was said, or its own end if that is earlier."""
+        """Return when what replaced a memory was said, if later than the memory itself."""
         e, w = tables.edges.alias("by"), tables.memories.alias("w")
         is_newer, memory_id = e.c.to_memory_id == m.c.memory_id, m.c.memory_id
         has_lost = member(self.of_edge(e, "resolution"), "loser_id") == memory_id
@@ -178,11 +177,11 @@ class View:
         replaces = is_newer & (self.in_force(e) | has_lost)
         replaces |= (e.c.from_memory_id == memory_id) & has_lost
         other = sa.case((is_newer, e.c.from_memory_id), else_=e.c.to_memory_id)
-        said = sa.func.min(stated_at(w))
         return (
-            sa.select(least(said, sa.func.coalesce(m.c.valid_until, said)))
+            sa.select(sa.func.min(stated_at(w)))
             .select_from(ordered(e, (w, w.c.memory_id == other)))
             .where(replaces, self.edge_where(e), _scope_condition(self.viewer, w))
+            .where(stated_at(w) >= stated_at(m), self.status(w) != _RETRACTED)
             .correlate(m)
             .scalar_subquery()
         )

@@ -4252,8 +4252,8 @@ export interface components {
          * @description An edge of a trace.
          *
          *     Attributes:
-         *         undone_at: when what it had replaced became active again, if it is; only ``reopen`` takes
-         *             the edge out of force.
+         *         undone_at: when what it had replaced became active again, after the newer memory was
+         *             retracted; only ``reopen`` takes the edge out of force.
          */
         TracedEdge: {
             /** Format: date-time */
