@@ -38,7 +38,7 @@ from memgraph.store.statements import (
     value,
 )
 from memgraph.store.text_index import matching
-from memgraph.store.visibility import is_unexpired, stated_at, up_to
+from memgraph.store.visibility import is_unexpired, last_turn_at, stated_at, up_to
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +100,8 @@ def _said_at(m: sa.FromClause, s: sa.FromClause) -> Column:
 
     For a turn or a file that is its time, for a fact that of the last turn it was derived from.
     """
-    d, t = tables.derivations.alias("d"), tables.memories.alias("t")
-    evidence = d.join(t, t.c.memory_id == d.c.derived_from_id)
-    last = sa.select(sa.func.max(stated_at(t))).select_from(evidence)
-    last = last.where(d.c.memory_id == m.c.memory_id, t.c.kind == MemoryKind.EPISODE)
     is_dated = (m.c.kind == MemoryKind.EPISODE) | (s.c.source_type == SourceType.INGEST_FILE)
-    told = sa.func.coalesce(last.correlate(m).scalar_subquery(), m.c.created_at)
+    told = sa.func.coalesce(last_turn_at(m), m.c.created_at)
     return sa.case((is_dated, stated_at(m)), else_=told)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from memgraph.clock import MAX_MS
-from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType, Scope, Sensitivity
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
 from memgraph.rules.lifecycle import LOSER_CONFIDENCE
 from memgraph.rules.scope import Viewer, predicate
 from memgraph.store import tables
@@ -181,7 +181,8 @@ class View:
             sa.select(sa.func.min(stated_at(w)))
             .select_from(ordered(e, (w, w.c.memory_id == other)))
             .where(replaces, self.edge_where(e), _scope_condition(self.viewer, w))
-            .where(stated_at(w) >= stated_at(m), self.status(w) != _RETRACTED)
+            .where(stated_at(w) >= sa.func.coalesce(last_turn_at(m), stated_at(m)))
+            .where(self.status(w) != _RETRACTED)
             .correlate(m)
             .scalar_subquery()
         )
@@ -332,6 +333,15 @@ def happened_at(m: sa.FromClause) -> Column:
 def stated_at(m: sa.FromClause) -> Column:
     """Return the time of a memory's event, but never one after its creation."""
     return least(happened_at(m), m.c.created_at)
+
+
+def last_turn_at(m: sa.FromClause) -> Column:
+    """Return the time of the last turn that a memory was derived from; NULL if there is none."""
+    d, t = tables.derivations.alias("d"), tables.memories.alias("t")
+    evidence = d.join(t, t.c.memory_id == d.c.derived_from_id)
+    last = sa.select(sa.func.max(stated_at(t))).select_from(evidence)
+    last = last.where(d.c.memory_id == m.c.memory_id, t.c.kind == MemoryKind.EPISODE)
+    return last.correlate(m).scalar_subquery()
 
 
 def is_unexpired(m: sa.FromClause) -> Column:

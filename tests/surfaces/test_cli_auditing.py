@@ -191,6 +191,8 @@ def test_a_restore_lists_the_erasures_that_it_undid(
     assert cli.json("get", "orc-1", secret)["content"]
     shown = cli(*restore).out
     assert [text for text in ("erase again", *erased) if text not in shown] == []
+    copied = cli.json(*restore, "--as", "orc-2")
+    assert [item["erasure_id"] for item in copied["undone"]] == erased
     with MemoryService(cli.root, background=False) as service:
         with service.opened("orc-1") as opened, opened.database.read() as snapshot:
             entries = snapshot.driver.execute(

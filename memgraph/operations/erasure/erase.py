@@ -129,7 +129,7 @@ def _meant(snapshot: Snapshot, target: ErasureTarget) -> tuple[set[str], set[str
     if not found:
         message = f"no memory of the {kind.value} {value[:80]!r}"
         if kind is ErasureTargetKind.MEMORY:
-            message = f"no memory {value[:80]!r}; an erasure takes whole ids, not short ones"
+            message = f"no memory {value[:80]!r}; an erasure takes a whole id, which get shows"
         raise NotFound(message, value=value[:80])
     if all(found.values()):
         by = sorted({*erasure.erasures_of(snapshot, found).values()}, reverse=True)

@@ -136,9 +136,10 @@ class RestoreReport(Value):
 
     Attributes:
         replaced: the folder or schema with the previous database.
-        undone: the erasures of that database that the backup does not know.
-        code, message: what to do about them; ``erasure.undone``, or ``erasure.unknown`` if the
-            previous database could not be read. None: there are none.
+        undone: the erasures of that database, or of the orchestrator that was backed up, that the
+            backup does not know.
+        code, message: what to do about them; ``erasure.undone``, or ``erasure.unknown`` if one of
+            these databases could not be read. None: there are none.
     """
 
     orchestrator: str
@@ -160,6 +161,7 @@ def restore(
     actor: str,
     reason: str,
     origin: str | None = None,
+    origin_url: str = "",
     accept_findings: bool = False,
     anchor_folder: str = "",
     key: bytes | None = None,
@@ -168,11 +170,12 @@ def restore(
     """Replace an orchestrator's database by a backup. Close the orchestrator first.
 
     The backup is copied and audited before anything is touched. The old files go into ``replaced/``
-    beside it and are never deleted. A process that still has them open gets DatabaseReplaced at the
-    next write.
+    beside it; only an erasure removes them. A process that still has them open gets
+    DatabaseReplaced at the next write.
 
     Args:
         origin: accept the backup of this other orchestrator; only when there is no database yet.
+        origin_url: of the server that ``origin`` is kept on; empty: it is a file.
         accept_findings: restore although the audit finds something; never damaged pages.
         anchor_folder: where anchors are kept; empty: beside the database.
         key: of a keyed journal.
@@ -184,6 +187,9 @@ def restore(
     """
     file = file.expanduser().absolute()
     store = store_of(paths, url)
+    known_to = [store]
+    if origin is not None:
+        known_to.append(store_of(OrchestratorPaths(paths.root, origin), origin_url))
     with _made_folders(paths), naming_full_disk(paths.memory), store.draft(paths.memory) as draft:
         digest = draft.take(file)
         with _refusing(file):
@@ -208,7 +214,7 @@ def restore(
         if result != paths.name:
             entry["from_orchestrator"] = result
         with store.locked() as require_lock:
-            undone, code = _undone(store, draft)
+            undone, code = _undone(known_to, draft)
             if code is not None:
                 entry |= {"code": code, "undone": [item.model_dump(mode="json") for item in undone]}
             anchor_file = anchor.anchor_path(paths.database, anchor_folder)
@@ -231,19 +237,25 @@ def restore(
 _UNDONE: Final[Mapping[str | None, str]] = {
     "erasure.undone": "the backup is from before these erasures: erase again what they erased",
     "erasure.unknown": (
-        "the previous database cannot be read, so its erasures are not known: erase again what was"
-        " erased since the backup"
+        "the previous database, or that of the orchestrator that was backed up, cannot be read, so"
+        " its erasures are not known: erase again what was erased since the backup"
     ),
 }
 
 
-def _undone(store: Store, draft: Store) -> tuple[tuple[UndoneErasure, ...], str | None]:
-    """Return the erasures that only the database to be replaced knows, and a code if any may be."""
-    if not store.exists():
-        return (), None
+def _undone(stores: Sequence[Store], draft: Store) -> tuple[tuple[UndoneErasure, ...], str | None]:
+    """Return the erasures that these databases know and the draft does not, and a code if any may
+    be.
+    """
+    lost: dict[str, UndoneErasure] = {}
     try:
-        with store.inspect() as before, draft.inspect() as snapshot:
-            lost, again = erasure.erasures_by_id(before), erasure.erasures_by_id(snapshot)
+        for store in (each for each in stores if each.exists()):
+            with store.inspect() as snapshot:
+                lost |= erasure.erasures_by_id(snapshot)
+        if not lost:
+            return (), None
+        with draft.inspect() as snapshot:
+            again = erasure.erasures_by_id(snapshot)
             lost = {name: item for name, item in lost.items() if name not in again}
             ids = {memory_id for item in lost.values() for memory_id in item.memory_ids}
             restored = erasure.memories_with_text(snapshot, ids)

@@ -183,7 +183,7 @@ def test_what_another_source_says_stays(orc: Orchestrator) -> None:
 
 
 def test_what_is_not_there_cannot_be_erased(orc: Orchestrator) -> None:
-    with pytest.raises(NotFound, match="no memory 'fact_x'; an erasure takes whole ids"):
+    with pytest.raises(NotFound, match="no memory 'fact_x'; an erasure takes a whole id"):
         orc.erasure.erase(memory_id="fact_x", reason=WHY, dry_run=False)
     with pytest.raises(NotFound, match="no memory of the run 'nope'"):
         orc.erasure.erase(workflow_run_id="nope", reason=WHY, dry_run=False)

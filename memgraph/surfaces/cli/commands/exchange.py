@@ -28,7 +28,7 @@ def restore(
 ) -> CommandResult:
     """Restore a database from a backup; a damaged backup is refused.
 
-    The old files are moved to memory/replaced/ and never deleted.
+    The old files are moved to memory/replaced/; only an erasure removes them.
     """
     from memgraph.operations.maintenance.maintenance import restore as put_back
 
@@ -44,6 +44,7 @@ def restore(
             actor=call.actor or "user",
             reason=reason,
             origin=None if new_name is None else orchestrator,
+            origin_url=service.settings(orchestrator).memory.storage.url,
             accept_findings=accept_findings,
             url=chosen.storage.url,
         )
