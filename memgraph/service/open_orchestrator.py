@@ -128,11 +128,8 @@ class OpenOrchestrator:
         self.receipts.erased_through = through
         if self.other_model is not None:
             # Until then, recall uses only text.
-            self.log.warning(
-                "embedding.model_changed",
-                stored=self.other_model,
-                rebuild=f"memgraph embed {paths.name} --rebuild",
-            )
+            rebuild = f"memgraph embed {paths.name} --rebuild"
+            self.log.warning("embedding.model_changed", stored=self.other_model, rebuild=rebuild)
 
     def _embed(self, stop: Stop) -> bool:
         return self.worker.drain(limit=EMBEDDED_AT_ONCE, stop=stop).ready >= EMBEDDED_AT_ONCE

@@ -186,33 +186,20 @@ def restore(
         JournalBroken: why the backup is refused; nothing was changed.
     """
     file = file.expanduser().absolute()
-    store = store_of(paths, url)
+    of, store = origin or paths.name, store_of(paths, url)
     known_to = [store]
-    if origin is not None:
-        known_to.append(store_of(OrchestratorPaths(paths.root, origin), origin_url))
+    if of != paths.name:
+        known_to.append(store_of(OrchestratorPaths(paths.root, of), origin_url))
     with _made_folders(paths), naming_full_disk(paths.memory), store.draft(paths.memory) as draft:
         digest = draft.take(file)
-        with _refusing(file):
-            result = draft.admit()
-        if result != (origin or paths.name):
-            raise DatabaseForeign(
-                f"{file} is a backup of {result!r}; to restore it as a new orchestrator, run:"
-                f" memgraph restore {result} FILE --as NAME",
-                path=str(file),
-                orchestrator=result,
-            )
-        with _refusing(file), draft.inspect() as snapshot:
-            stamp = _stamp(snapshot)
-            anchored = None if stamp is None else JournalHead(stamp["seq"], stamp["hash"])
-            known = secrets_of(paths.root)
-            report = checked_copy(snapshot, anchored, accept_findings, "the backup", known, key)
+        stamp, report = _audited(draft, file, of, paths.root, accept_findings, key)
         entry: dict[str, Any] = {
             "reason": reason,
             "backup": {"sha256": digest, "stamp": stamp},
             "findings": dict(report.totals),
         }
-        if result != paths.name:
-            entry["from_orchestrator"] = result
+        if of != paths.name:
+            entry["from_orchestrator"] = of
         with store.locked() as require_lock:
             undone, code = _undone(known_to, draft)
             if code is not None:
@@ -234,8 +221,34 @@ def restore(
     )
 
 
+def _audited(
+    draft: Store, file: Path, of: str, root: Path, accept_findings: bool, key: bytes | None
+) -> tuple[dict[str, Any] | None, VerifyReport]:
+    """Check that a backup is of an orchestrator and undamaged; return its stamp and the findings.
+
+    Raises:
+        StorageError: or the subclass for why it is refused, see ``restore``.
+    """
+    with _refusing(file):
+        name = draft.admit()
+    if name != of:
+        raise DatabaseForeign(
+            f"{file} is a backup of {name!r}; to restore it as a new orchestrator, run:"
+            f" memgraph restore {name} FILE --as NAME",
+            path=str(file),
+            orchestrator=name,
+        )
+    with _refusing(file), draft.inspect() as snapshot:
+        stamp = _stamp(snapshot)
+        anchored = None if stamp is None else JournalHead(stamp["seq"], stamp["hash"])
+        known = secrets_of(root)
+        return stamp, checked_copy(snapshot, anchored, accept_findings, "the backup", known, key)
+
+
 _UNDONE: Final[Mapping[str | None, str]] = {
-    "erasure.undone": "the backup is from before these erasures: erase again what they erased",
+    "erasure.undone": (
+        "the backup is from before these erasures: erase again what they erased, by memgraph erase"
+    ),
     "erasure.unknown": (
         "the previous database, or that of the orchestrator that was backed up, cannot be read, so"
         " its erasures are not known: erase again what was erased since the backup"
@@ -244,9 +257,7 @@ _UNDONE: Final[Mapping[str | None, str]] = {
 
 
 def _undone(stores: Sequence[Store], draft: Store) -> tuple[tuple[UndoneErasure, ...], str | None]:
-    """Return the erasures that these databases know and the draft does not, and a code if any may
-    be.
-    """
+    """Return the erasures that only these databases know, not the draft, and the report's code."""
     lost: dict[str, UndoneErasure] = {}
     try:
         for store in (each for each in stores if each.exists()):
