@@ -10,7 +10,7 @@ import os
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import NamedTuple
@@ -126,7 +126,7 @@ class BulletinBoard:
             for bulletin in waiting.values():
                 self._save(bulletin)
             if waiting:
-                self._require_unerased(min(entry.change_seq for entry in waiting.values()))
+                self._remove_outdated(waiting.values())
         return len(waiting)
 
     def bulletin_or_fallback(self, viewer: Viewer = DEFAULT_VIEWER) -> BuiltBulletin:
@@ -144,17 +144,12 @@ class BulletinBoard:
             return fallback
 
     def forget(self) -> None:
-        """Clear the cache and remove the snapshots. Call this after texts were erased.
-
-        Raises:
-            OSError: a snapshot cannot be removed.
-        """
-        with self._files:
-            with self._lock:
-                self._epoch += 1
-                self._kept.clear()
-                self._waiting.clear()
-            self._snapshots.clear()
+        """Clear the cache, and what waits for ``flush``. Call this after texts were erased."""
+        # A flush that has begun removes by itself what it writes from before the erasure.
+        with self._lock:
+            self._epoch += 1
+            self._kept.clear()
+            self._waiting.clear()
 
     def _keep(self, viewer: Viewer, cached: _CachedBulletin) -> None:
         # A slower thread may store an older bulletin here, which does no harm: heads are compared.
@@ -175,14 +170,16 @@ class BulletinBoard:
             # The bulletin itself is good; only the next fallback will be older.
             self._log_failure(NO_SNAPSHOT, error)
 
-    def _require_unerased(self, change_seq: int) -> None:
-        """Remove snapshots from before an erasure, which may be another process's.
+    def _remove_outdated(self, written: Collection[Bulletin]) -> None:
+        """Remove those of the snapshots just written that are from before an erasure.
 
-        Called after the snapshots were written: a later erasure removes them itself.
+        It may be another process's, and its texts are not known here. A later erasure finds them.
         """
         with self._database.read() as snapshot:
-            if change_seq < erased_through(snapshot):
-                self._snapshots.clear()
+            through = erased_through(snapshot)
+        for bulletin in written:
+            if bulletin.change_seq < through:
+                self._snapshots.remove(bulletin)
 
     def _last_good(self, viewer: Viewer) -> Bulletin | None:
         with self._lock:
@@ -255,12 +252,11 @@ class BulletinFiles:
         """
         # Do not create its parents: the folder of a removed orchestrator must not come back.
         self._folder.mkdir(exist_ok=True, mode=0o700)
-        suffix = "" if bulletin.view_key == self._plain_key else f"-{bulletin.view_key}"
-        stem = f"{bulletin.change_seq}{suffix}"
-        text = self._folder / f"{stem}.md"
+        path = self._path(bulletin)
+        text = path.with_suffix(".md")
         _replace(text, bulletin.text)
         # Written last, because snapshots are found by their .json file.
-        _replace(self._folder / f"{stem}.json", bulletin.model_dump_json(indent=2) + "\n")
+        _replace(path, bulletin.model_dump_json(indent=2) + "\n")
         for path in self._found()[self._keep :]:
             _remove(path)
         return text
@@ -273,14 +269,13 @@ class BulletinFiles:
                 return bulletin
         return None
 
-    def clear(self) -> None:
-        """Remove every snapshot: erased text must not remain here.
+    def remove(self, bulletin: Bulletin) -> None:
+        """Remove the snapshot of a bulletin, if there is one. Raises OSError."""
+        _remove(self._path(bulletin))
 
-        Raises:
-            OSError: a file cannot be removed.
-        """
-        for path in self._found():
-            _remove(path)
+    def _path(self, bulletin: Bulletin) -> Path:
+        suffix = "" if bulletin.view_key == self._plain_key else f"-{bulletin.view_key}"
+        return self._folder / f"{bulletin.change_seq}{suffix}.json"
 
     def _found(self, view_key: str | None = None) -> list[Path]:
         """Return the .json files, of one view or of all, newest first."""

@@ -308,11 +308,7 @@ class OpenOrchestrator:
             self._try(flush)
 
     def forget_texts(self) -> None:
-        """Drop cached texts after an erasure.
-
-        Raises:
-            OSError: a bulletin's snapshot cannot be removed.
-        """
+        """Drop cached texts after an erasure."""
         self.board.forget()
         # Loaded only in processes that recall.
         if texts := sys.modules.get("memgraph.retrieval.texts"):

@@ -28,6 +28,8 @@ from memgraph.model.context import Bulletin
 from memgraph.model.enums import Sensitivity
 from memgraph.rules.blocks import FENCE_INTRO
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
+from memgraph.store import metadata
+from memgraph.store.erasure import ERASED_KEY
 from memgraph.store.sqlite.database import SqliteDatabase
 
 SETTINGS = BulletinSettings()
@@ -216,18 +218,21 @@ def test_a_mistake_in_the_program_is_not_hidden(
         board_of(database).bulletin_or_fallback()
 
 
-def test_forgetting_leaves_nothing_behind(
+def test_what_waited_while_another_process_erased_is_not_left_in_a_file(
     database: SqliteDatabase, filling: Filling, folder: Path
 ) -> None:
     board = board_of(database, folder)
-    board.current()
-    board.current(OPEN_TO_ALL)
-    board.flush()
-    assert len(list(folder.iterdir())) == 4
-    board.forget()
-    assert list(folder.iterdir()) == []
-    damage(database)
-    assert board.bulletin_or_fallback().warning == EMPTY
+    issued = flushed(board)
+    filling.journal("confirm")
+    waiting = board.current()
+    filling.journal("erase")
+    with database.write() as transaction:
+        metadata.put(transaction, ERASED_KEY, str(waiting.change_seq + 1))
+    assert board.flush() == 1
+    assert sorted(path.name for path in folder.iterdir()) == [
+        f"{issued.change_seq}.json",
+        f"{issued.change_seq}.md",
+    ]
 
 
 def test_a_bulletin_made_while_text_was_erased_is_not_kept(
@@ -265,7 +270,7 @@ def test_snapshots_wait_and_only_the_last_of_a_view_is_written(
     board.current()
     board.forget()
     assert board.flush() == 0
-    assert list(folder.iterdir()) == []
+    assert len(list(folder.iterdir())) == 4
 
 
 def test_threads_agree(database: SqliteDatabase, filling: Filling, folder: Path) -> None:

@@ -83,7 +83,7 @@ def test_other_files_are_left_alone(tmp_path: Path) -> None:
     for name in ("notes.json", "1.txt", "x-1.json", "1.json.bak"):
         (tmp_path / name).write_text("mine")
     saved(tmp_path, bulletin(1), bulletin(2), keep=1)
-    snapshots(tmp_path).clear()
+    snapshots(tmp_path).remove(bulletin(2))
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {"notes.json", "1.txt", "x-1.json", "1.json.bak"}
 
@@ -91,7 +91,7 @@ def test_other_files_are_left_alone(tmp_path: Path) -> None:
 def test_no_folder_is_no_snapshot(tmp_path: Path) -> None:
     nowhere = snapshots(tmp_path / "nowhere")
     assert nowhere.latest(PLAIN) is None
-    nowhere.clear()
+    nowhere.remove(bulletin(1))
     assert not (tmp_path / "nowhere").exists()
 
 

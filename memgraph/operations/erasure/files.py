@@ -14,7 +14,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -172,7 +172,7 @@ def erase_files(
     """Overwrite erased texts in files, and remove the files that are erased entirely.
 
     A copy of the database that contains one of the memories is removed, since it cannot be edited,
-    and so is every snapshot of a bulletin.
+    and so is a snapshot of a bulletin that cites one of them or repeats a text.
 
     Args:
         note: None: nothing is changed, only found.
@@ -181,10 +181,11 @@ def erase_files(
     # to put aside. It is searched, and so reported, but stays.
     done, own = FoundFiles(), store_of(paths).files()
     ids = SearchTerms(memory_ids, whole=memory_ids)
+    bulletins = _unaffected_bulletins(paths, ids, terms)
 
     def goes(path: Path) -> bool:
         if path.is_relative_to(paths.bulletins):
-            return True
+            return path.stem not in bulletins
         if path in own or not _is_database(path):
             return False
         return any(ids.found_in(piece) or terms.found_in(piece) for piece in pieces(path))
@@ -209,6 +210,21 @@ def erase_files(
                 path.unlink()
             done.removed.append(relative)
     return done
+
+
+def _unaffected_bulletins(paths: OrchestratorPaths, *terms: SearchTerms) -> set[str]:
+    """Return the names, without endings, of the snapshots of bulletins without any of the terms.
+
+    The .json file of a snapshot has the ids and the text; its .md file has only the text.
+    """
+    names = set[str]()
+    for path in paths.bulletins.glob("*.json"):
+        # What cannot be read is not known to be unaffected.
+        with suppress(OSError):
+            data = _whole(path)
+            if not any(any(each.hits(data)) for each in terms):
+                names.add(path.stem)
+    return names
 
 
 def search(paths: OrchestratorPaths, database: Database, terms: SearchTerms) -> FoundFiles:

@@ -8,7 +8,7 @@ from erasing_worlds import LINE, NAME, OTHER, SECRET, copied, dropped, filled, l
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.errors import Conflict, InvalidInput, NotFound
-from memgraph.model.enums import STORED_STATUSES, MemoryStatus
+from memgraph.model.enums import STORED_STATUSES, MemoryStatus, MemoryType
 
 pytestmark = pytest.mark.engines
 
@@ -46,6 +46,25 @@ def snapshots(service: MemoryService, orc: Orchestrator) -> tuple[str, ...]:
     found = sorted(orc.paths.bulletins.iterdir())
     assert len(found) > 1
     return tuple(str(each.relative_to(orc.paths.directory)) for each in found)
+
+
+def test_a_bulletin_goes_only_if_it_shows_what_is_erased(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    decision = orc.remember(OTHER, type=MemoryType.DECISION)
+    text = orc.bulletin().bulletin.text
+    before = snapshots(service, orc)
+    turn = orc.save_episode(SECRET, session_id="s-1", source_role="user")
+    orc.remember(f"{NAME} owns a vault", derived_from=[turn], type=MemoryType.IDENTITY)
+    assert NAME in orc.bulletin().bulletin.text
+    after = snapshots(service, orc)
+    report = orc.erasure.erase(session_id="s-1", reason=WHY, dry_run=False)
+    assert set(report.files_removed) == set(after) - set(before)
+    assert snapshots(service, orc) == before
+    delivered = orc.receipts.bulletins().bulletins
+    bodies = [orc.receipts.bulletin(each.bulletin_id).body for each in delivered]
+    assert bodies == ["[erased]", text]
+    assert decision in orc.bulletin().bulletin.memory_ids
 
 
 def left_now(orc: Orchestrator) -> bool:
