@@ -26,6 +26,8 @@ costed = st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 50)), unique_
         ("CamelCase", 2),
         ("HTTPS", 2),
         ("QWxhZGRpbg", 4),
+        ("misunderstandings", 4),
+        ("Haftpflichtversicherungsnachweis", 11),
     ],
 )
 def test_the_formula(text: str, cost: int) -> None:
