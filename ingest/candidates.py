@@ -21,6 +21,7 @@ MAX_PASSAGE_CHARS = 4_000
 MAX_TURN_CHARS = 30_000
 MAX_SUMMARY_CHARS = 200
 MAX_TAGS = 32
+MAX_DATE_CHARS = 80
 
 Format = Literal[
     "decision_record", "markdown", "transcript", "prose", "chat", "memories", "observations"
@@ -137,6 +138,11 @@ class ParsedDocument:
         """Add a finding, unless ``count`` is 0."""
         if count:
             self.findings.append(ParseFinding(code, locator, details or {}, count))
+
+    def report_date(self, text: object, locator: str | None = None, *, count: int = 1) -> None:
+        """Report a date that is not understood, with the beginning of its text."""
+        details = {"text": str(text).strip()[:MAX_DATE_CHARS]}
+        self.report(SkippedPart.DATE_NOT_UNDERSTOOD, locator, details, count=count)
 
 
 def lines(first: int, last: int) -> str:

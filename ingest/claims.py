@@ -24,11 +24,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, Literal, Self
 
 from ingest.candidates import ParseFinding
-from ingest.reasons import CHANGED, ITEM_REFUSED
+from ingest.reasons import CHANGED, ITEM_REFUSED, SkippedPart
 from ingest.safe_files import FileVanished, json_text, open_parent, sync_folder, written
 from memgraph.errors import DatabaseBusy
 
@@ -367,6 +368,8 @@ def _fitting(path: str, number: int, folder: Path) -> str:
 MANIFEST_VERSION = 1
 # A manifest lists at most this many findings, so that it stays readable; its counts are complete.
 MAX_FINDINGS = 1_000
+# A result has the texts of at most this many dates.
+MAX_DATES = 3
 
 Outcome = Literal["processed", "duplicate", "rejected", "held", "skipped", "failed"]
 
@@ -381,7 +384,7 @@ class FileResult:
     is a ``RejectionReason``, or the error code of a failure. ``stored_as`` and ``manifest`` are
     relative to the drop zone. ``left_out`` counts the parts of the file that are not in a memory,
     by reason. ``partial``: items that broke a rule were left out; ``counts["rejected_items"]`` is
-    their number.
+    their number. ``unread_dates`` are the first dates that were not understood.
     """
 
     path: str
@@ -394,6 +397,7 @@ class FileResult:
     counts: Mapping[str, Any] = field(default_factory=dict)
     findings: Mapping[str, int] = field(default_factory=dict)
     left_out: Mapping[str, int] = field(default_factory=dict)
+    unread_dates: tuple[str, ...] = ()
     resumed: bool = False
     partial: bool = False
 
@@ -423,6 +427,12 @@ def summary_of(findings: Sequence[ParseFinding]) -> dict[str, Any]:
         "left_out": dict(sorted(left_out.items())),
         "rejected_items": refused,
     }
+
+
+def unread_dates(findings: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the first texts of dates that were not understood, from a manifest's findings."""
+    unread = (each for each in findings if each["code"] == SkippedPart.DATE_NOT_UNDERSTOOD)
+    return tuple(each["details"]["text"] for each in islice(unread, MAX_DATES))
 
 
 def with_partial(manifest: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ import typer
 from ingest.claims import FileResult
 from ingest.drop_zone import FileToCopy, stage
 from ingest.pipeline import IngestPipeline, Progress
-from ingest.reasons import RejectionReason
+from ingest.reasons import RejectionReason, SkippedPart
 from memgraph.errors import IngestRejected, MemgraphError
 
 if TYPE_CHECKING:
@@ -246,6 +246,9 @@ def _why(file: FileResult) -> str:
     noted = ", ".join(
         f"{count} {code}" for code, count in file.findings.items() if code not in file.left_out
     )
+    if file.unread_dates:
+        code = SkippedPart.DATE_NOT_UNDERSTOOD.value
+        noted = noted.replace(code, f"{code} ({', '.join(map(repr, file.unread_dates))})")
     return "; ".join(filter(None, (why, _left_out(file.left_out), noted)))
 
 

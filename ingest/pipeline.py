@@ -27,6 +27,7 @@ from ingest.claims import (
     exclusive_run,
     remove_stale,
     summary_of,
+    unread_dates,
     with_partial,
 )
 from ingest.drop_zone import OWN_FOLDERS, DropEntry, discover, display_path, remove_emptied
@@ -487,6 +488,7 @@ class _Work:
             counts={name: facts[name] for name in _COUNT_FIELDS if name in facts},
             findings=facts.get("finding_counts", {}),
             left_out=facts.get("left_out", {}),
+            unread_dates=unread_dates(facts.get("findings", ())),
             resumed=resumed,
             partial=facts.get("partial", False),
         )

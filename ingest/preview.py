@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ingest.candidates import Format, ParsedDocument
-from ingest.claims import FileClaim, FileResult, Outcome, summary_of
+from ingest.claims import FileClaim, FileResult, Outcome, summary_of, unread_dates
 from ingest.drop_zone import DropEntry, FileToCopy, choose, display_path
 from ingest.extract import to_memories
 from ingest.parse import Above, parse_document
@@ -160,6 +160,7 @@ class _Preview:
             sha256,
             findings=reported["finding_counts"],
             left_out=reported["left_out"],
+            unread_dates=unread_dates(reported["findings"]),
             partial=bool(refused),
             recognised=label(parsed),
             memories=len(memories),

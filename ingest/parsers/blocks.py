@@ -19,7 +19,6 @@ from ingest.candidates import MAX_TAGS, ParsedDocument, clean_tags, lines
 from ingest.reasons import RejectionReason, SkippedPart, refuse
 from memgraph.model.values import MAX_NAME_CHARS
 from memgraph.text.blocks import Block, TextLink, omitted, row_text
-from memgraph.text.dates import read_date
 
 # The parser drops deeper nesting; each level of a list counts as two.
 MAX_NESTING = 64
@@ -320,10 +319,9 @@ class FrontMatter:
         return tuple(dict.fromkeys(name for name in names if name))[:MAX_TAGS]
 
     @property
-    def event_time(self) -> int | None:
-        """Return the document's date in milliseconds, or None if it has no readable one."""
-        date = self.first(*_DATES)
-        return None if date is None else read_date(date)
+    def date(self) -> str | None:
+        """The document's date as it is written."""
+        return self.first(*_DATES)
 
 
 def read_front_matter(document: ParsedDocument, text: str) -> FrontMatter:

@@ -224,7 +224,7 @@ def _time(values: Json, document: ParsedDocument, where: str) -> int | None:
         moment = read_json_time(value)
         if moment is not None:
             return moment
-        document.report(SkippedPart.DATE_NOT_UNDERSTOOD, f"{where}/{name}")
+        document.report_date(value, f"{where}/{name}")
     return None
 
 

@@ -147,7 +147,10 @@ def dissect(
             record.sections[at] = ("decision", record.sections[at][1])
     # Tools keep the front matter up to date, so its status takes precedence.
     record.statuses += front_lines(front, "status")
-    record.date = front.event_time
+    if front.date is not None:
+        record.date = read_date(front.date, order=order)
+        if record.date is None and read_date(front.date, order="day first") is not None:
+            record.unread_date = front.date[:80]
     for role, part in record.sections:
         if role in ("preamble", "status"):
             for block in part.blocks:

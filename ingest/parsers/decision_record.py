@@ -99,7 +99,7 @@ def parse_decision_record(
     ):
         draft.status = MemoryStatus.SUPERSEDED
     if record.date is None and record.unread_date is not None:
-        document.report(SkippedPart.DATE_NOT_UNDERSTOOD, details={"text": record.unread_date})
+        document.report_date(record.unread_date)
     _add_decision(draft)
     for role, section in record.sections:
         _add_section(draft, role, section)

@@ -137,7 +137,7 @@ def _add_mem0_memory(
     time = next((label for label in times if label is not None), None)
     at, until = read_json_time(time), read_json_time(raw.get("expiration_date"))
     if time is not None and at is None:
-        document.report(SkippedPart.DATE_NOT_UNDERSTOOD, where)
+        document.report_date(time, where)
     user = raw.get("user_id")
     user = " ".join(user.split())[:MAX_NAME_CHARS] if isinstance(user, str) else ""
     # "Lives in Braga" has no subject.

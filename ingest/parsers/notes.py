@@ -59,7 +59,7 @@ def _date_in(document: ParsedDocument, text: str, order: DateOrder | None) -> in
     """Return the first date in a text; report one that is ambiguous without an order."""
     moment = read_date(text, alone=False, order=order)
     if moment is None and read_date(text, alone=False, order="day first") is not None:
-        document.report(SkippedPart.DATE_NOT_UNDERSTOOD, details={"text": text.strip()[:80]})
+        document.report_date(text)
     return moment
 
 
@@ -85,9 +85,9 @@ def parse_note(
     document.title = title
     document.document_keys = document_keys(path, record_number(path))
     date_of = lru_cache(None)(partial(_date_in, document, order=order))
-    event_time = front.event_time or event_time
-    if event_time is None and title is not None:
-        event_time = date_of(title)
+    for text in filter(None, (front.date, title)):
+        if event_time is None:
+            event_time = date_of(text)
     if event_time is None:
         event_time = date_in_name(path)
     blocks = [block for part in parts for block in part.blocks]

@@ -136,6 +136,18 @@ class _Line:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """A session: its time, and the line of its date; ``unread``: the date if its order is unknown.
+
+    ``line`` is 0 if it has no date.
+    """
+
+    time: int | None = None
+    line: int = 0
+    unread: str | None = None
+
+
 @dataclass(slots=True)
 class _Turn:
     name: str
@@ -156,8 +168,9 @@ def is_transcript(text: str) -> bool:
         line = raw.strip()
         if not line or _RULE.match(line):
             continue
-        if _heading_time(line) is not None or (first_is_turn is None and line.startswith("#")):
-            dated = dated or _heading_time(line) is not None
+        is_date = _date_heading(line) is not None
+        if is_date or (first_is_turn is None and line.startswith("#")):
+            dated = dated or is_date
             continue
         turn = _open_turn(line)
         first_is_turn = turn is not None if first_is_turn is None else first_is_turn
@@ -178,7 +191,7 @@ def parse_transcript(document: ParsedDocument, text: str, order: DateOrder | Non
     """
     document.format = "transcript"
     order = date_order([text]) or order
-    turns, starts = _read_turns(document, text, order)
+    turns, sessions = _read_turns(document, text, order)
     used = sorted({turn.session for turn in turns})
     base = session_name(document.path)
     names = {
@@ -186,11 +199,12 @@ def parse_transcript(document: ParsedDocument, text: str, order: DateOrder | Non
         for place, session in enumerate(used, start=1)
     }
     conversation = Conversation(document)
-    unread: list[_Turn] = []
+    unread = [(each.line, each.unread) for each in sessions if each.unread is not None]
     for turn in turns:
+        session = sessions[turn.session]
         moment = read_date(turn.stamp, order=order) if turn.stamp else None
         if moment is None and turn.stamp and _DATED.match(f"{turn.stamp} "):
-            unread.append(turn)
+            unread.append((turn.first, turn.stamp))
             # Who reads the turn may understand it.
             turn.texts[0] = f"{turn.stamp} {turn.texts[0]}"
         conversation.add(
@@ -199,39 +213,38 @@ def parse_transcript(document: ParsedDocument, text: str, order: DateOrder | Non
             speaker=turn.name,
             session=names[turn.session],
             conversation=conversation_name(base),
-            event_time=starts[turn.session] if moment is None else moment,
+            event_time=session.time if moment is None else moment,
+            attributes={"section": session.unread} if session.unread else None,
         )
-    for turn in unread[:1]:
-        where = lines(turn.first, turn.first)
-        details = {"text": turn.stamp}
-        document.report(SkippedPart.DATE_NOT_UNDERSTOOD, where, details, count=len(unread))
+    for line, stamp in sorted(unread)[:1]:
+        document.report_date(stamp, lines(line, line), count=len(unread))
 
 
 def _read_turns(
     document: ParsedDocument, text: str, order: DateOrder | None
-) -> tuple[list[_Turn], list[int | None]]:
-    """Return the turns, and the time of each session."""
+) -> tuple[list[_Turn], list[_Session]]:
     turns: list[_Turn] = []
-    starts: list[int | None] = [None]
+    sessions = [_Session()]
     for number, raw in enumerate(text.split("\n"), start=1):
         line = raw.strip()
-        current = turns[-1] if turns and turns[-1].session == len(starts) - 1 else None
+        current = turns[-1] if turns and turns[-1].session == len(sessions) - 1 else None
         if not line or _RULE.match(line):
             if current is not None:
                 current.texts.append("")
             continue
-        moment = _heading_time(line, order)
+        date = _date_heading(line)
         heading = _HEADING.match(line)
-        if moment is not None or (
+        if date is not None or (
             heading and _SESSION_WORD.match(heading["hash"] or heading["rule"])
         ):
             # A date below the heading of a session is its date.
-            if current is None and starts[-1] is None:
-                starts[-1] = moment
-            else:
-                starts.append(moment)
+            if current is not None or sessions[-1].line:
+                sessions.append(_Session())
+            if date is not None:
+                moment = read_date(date, order=order)
+                sessions[-1] = _Session(moment, number, date if moment is None else None)
         elif (turn := _open_turn(line)) is not None:
-            session = len(starts) - 1
+            session = len(sessions) - 1
             turns.append(_Turn(turn.name, number, number, session, turn.stamp, [turn.text]))
         elif current is not None:
             current.texts.append(line)
@@ -239,17 +252,17 @@ def _read_turns(
         else:
             document.title = document.title or line.lstrip("#= ").strip() or None
             if not line.startswith("#"):
-                turns.append(_Turn("narrator", number, number, len(starts) - 1, texts=[line]))
-    return turns, starts
+                turns.append(_Turn("narrator", number, number, len(sessions) - 1, texts=[line]))
+    return turns, sessions
 
 
-def _heading_time(line: str, order: DateOrder | None = None) -> int | None:
-    """Return the time of a line that is only a date."""
+def _date_heading(line: str) -> str | None:
+    """Return the date of a line that is only a date, whether or not its order is known."""
     if len(line) > 100 or not any(char.isdigit() for char in line):
         return None
     heading = _HEADING.match(line)
     bare = (heading["hash"] or heading["rule"]) if heading else line.strip("[]()*_ ")
-    return read_date(bare, order=order)
+    return None if read_date(bare, order="day first") is None else bare
 
 
 def _open_turn(line: str) -> _Line | None:

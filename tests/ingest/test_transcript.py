@@ -111,6 +111,21 @@ def test_a_date_of_which_the_order_is_unknown_is_reported_once() -> None:
     assert shown.findings == []
 
 
+@pytest.mark.parametrize(("name", "mark"), [("a.txt", ""), ("a.txt", "# "), ("a.md", "## ")])
+def test_headings_of_unknown_order_begin_sessions_without_a_date(name: str, mark: str) -> None:
+    talk = "{mark}03/05/2026\n\nAnn: Hi.\nBob: Hello.\n\n{mark}04/05/2026\n\nAnn: Bye.\n"
+    document = parse(talk.format(mark=mark), name)
+    assert spoken(document) == [("Ann", "Hi."), ("Bob", "Hello."), ("Ann", "Bye.")]
+    assert [each.session_id for each in document.candidates] == ["a#1", "a#1", "a#2"]
+    assert {each.event_time for each in document.candidates} == {None}
+    assert document.candidates[2].attributes["section"] == "04/05/2026"
+    (finding,) = document.findings
+    assert (finding.code, finding.locator) == (SkippedPart.DATE_NOT_UNDERSTOOD, "L1-L1")
+    assert (finding.count, finding.details) == (2, {"text": "03/05/2026"})
+    shown = parse(talk.format(mark=mark) + "Bob: I left on 25/05/2026.\n", name)
+    assert [each.event_time for each in shown.candidates][:1] == [1777766400000]  # 3 May
+
+
 def test_days_before_the_speakers_are_read_in_the_order_of_the_file() -> None:
     document = parse(
         "03/05/2026 Ann: Is anybody there?\n03/05/2026 Bob: I am here.\n13/05/2026 Ann: Where?"
