@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from memgraph.clock import MAX_MS
 from memgraph.errors import InvalidInput
 from memgraph.graph.redaction import read_details, status_periods
-from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.graph import Diff, History, MemoryEvent, PairEvent
 from memgraph.model.tables import AuditRow
 from memgraph.store import graph, history as history_rows
-from memgraph.store.history import ContradictingPair, Interval, StatusStart
+from memgraph.store.history import ErasedMemory, Interval, MemoryPair, StatusStart
 from memgraph.store.redaction import without_hidden
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
@@ -25,6 +26,7 @@ _BEGAN: Final[dict[str, str]] = {
 _OF_PAIRS: Final = {
     "relate": "contradicted",
     "resolve": "resolved",
+    "accept": "accepted",
     "dismiss": "dismissed",
     "reopen": "reopened",
 }
@@ -38,20 +40,26 @@ def diff(snapshot: Snapshot, view: View, since: int, until: int, *, limit: int =
     if until < since:
         raise InvalidInput("the second time is before the first", field="until")
     during = Interval(since, until)
+    erased = history_rows.erased(snapshot, view, during)
+    erased_at = {memory.memory_id: memory.at for memory in erased}
     began: dict[str, list[StatusStart]] = {name: [] for name in _STATUSES}
     for start in history_rows.statuses_begun(snapshot, view, during):
         if start.first:
             began["learnt"].append(start)
+        # An erasure retracts.
+        is_erasure = start.at >= erased_at.get(start.memory_id, MAX_MS)
         # A memory may be stored as already replaced or retracted, for instance from a file.
-        if not start.first or start.status != MemoryStatus.ACTIVE:
+        if not is_erasure and (not start.first or start.status != MemoryStatus.ACTIVE):
             began[_BEGAN[start.status]].append(start)
     pairs = _pairs(snapshot, view, during)
     counts = {name: len(events) for name, events in (began | pairs).items()}
+    counts["erased"] = len(erased)
     lists: dict[str, Any] = {
         name: _memory_events(snapshot, view, starts[:limit]) for name, starts in began.items()
     }
     for name, entries in pairs.items():
         lists[name] = _pair_events(snapshot, view, entries[:limit])
+    lists["erased"] = tuple(map(_erased_event, erased[:limit]))
     cut = max(counts.values()) > limit
     said = history_rows.turns_stored(snapshot, view, during)
     counts = {**dict(sorted(counts.items())), "said": said}
@@ -87,12 +95,24 @@ def _memory_events(
     )
 
 
-_Entry = tuple[ContradictingPair, AuditRow, dict[str, Any]]
-"""A contradiction, a journal entry about it, and the details of the entry."""
+def _erased_event(memory: ErasedMemory) -> MemoryEvent:
+    return MemoryEvent(
+        memory_id=memory.memory_id,
+        kind=MemoryKind(memory.kind),
+        type=MemoryType(memory.type),
+        text="",
+        at=memory.at,
+        actor=memory.actor,
+        reason=f"erased by {memory.erasure_id}",
+    )
+
+
+_Entry = tuple[MemoryPair, AuditRow, dict[str, Any]]
+"""A contradiction or a mark, a journal entry about it, and the details of the entry."""
 
 
 def _pairs(snapshot: Snapshot, view: View, during: Interval) -> dict[str, list[_Entry]]:
-    """Return what was recorded of visible contradictions, by its kind, newest first."""
+    """Return what was recorded of visible contradictions and marks, by its kind, newest first."""
     entries = [
         (entry, read_details(entry.details_json))
         for entry in history_rows.pair_entries(snapshot, during)
@@ -113,6 +133,7 @@ def _pair_events(snapshot: Snapshot, view: View, events: Sequence[_Entry]) -> tu
     return tuple(
         PairEvent(
             edge_id=pair.edge_id,
+            edge_type=EdgeType(pair.edge_type),
             first_id=pair.first_id,
             second_id=pair.second_id,
             first_text=pair.first_text,

@@ -371,7 +371,7 @@ class MemoryEvent(Value):
 
 
 class PairEvent(Value):
-    """A change of a contradiction.
+    """A change of a contradiction, or of a mark of a change, an Updates edge.
 
     Attributes:
         first_id, second_id: the older and the newer memory of the edge.
@@ -379,6 +379,7 @@ class PairEvent(Value):
     """
 
     edge_id: str
+    edge_type: EdgeType
     first_id: str
     second_id: str
     first_text: str
@@ -396,8 +397,10 @@ class Diff(Value):
         learnt: stored facts and reflections; turns are only counted, as ``said``.
         replaced, retracted: ended memories; ``reason`` names the successor or the reason.
         restored: memories that are active again.
+        erased: erased memories, turns included, without their texts; ``reason`` names the erasure.
         contradicted: new contradictions.
-        resolved, dismissed, reopened: decided and reopened contradictions.
+        resolved, accepted, dismissed, reopened: contradictions and marks of changes that were
+            decided or reopened.
         counts: the full length of each list by its name, and the number of turns as ``said``.
         cut: a list is shorter than its full length.
     """
@@ -408,8 +411,10 @@ class Diff(Value):
     replaced: tuple[MemoryEvent, ...]
     retracted: tuple[MemoryEvent, ...]
     restored: tuple[MemoryEvent, ...]
+    erased: tuple[MemoryEvent, ...]
     contradicted: tuple[PairEvent, ...]
     resolved: tuple[PairEvent, ...]
+    accepted: tuple[PairEvent, ...]
     dismissed: tuple[PairEvent, ...]
     reopened: tuple[PairEvent, ...]
     counts: dict[str, int]

@@ -29,8 +29,8 @@ class HistoryOperations(Handle[F], group="history", tag="auditing"):
     ) -> Diff:
         """Return the changes between two times, newest first.
 
-        The changes are new, replaced, retracted and restored memories, and new and decided
-        contradictions.
+        The changes are new, replaced, retracted, restored and erased memories, new contradictions,
+        and decisions about contradictions and marks.
 
         Args:
             since: the start, exclusive.

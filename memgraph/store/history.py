@@ -14,13 +14,14 @@ from sqlmodel import select
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
 from memgraph.model.tables import AuditRow
 from memgraph.store import tables
+from memgraph.store.erasure import ACTION
 from memgraph.store.rows import fetch
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import Column, among, member, ordered, value
 from memgraph.store.visibility import Table, View, edge_ends
 
 EXCERPT_CHARS: Final = 200
-DECISIONS: Final = ("resolve", "dismiss", "reopen")
+DECISIONS: Final = ("resolve", "accept", "dismiss", "reopen")
 
 
 class Interval(NamedTuple):
@@ -44,10 +45,23 @@ class StatusStart(NamedTuple):
     first: int
 
 
-class ContradictingPair(NamedTuple):
-    """A visible contradiction, with the first characters of both texts."""
+class ErasedMemory(NamedTuple):
+    """An erased memory, with the time, the actor and the id of its erasure."""
+
+    memory_id: str
+    kind: str
+    type: str
+    at: int
+    actor: str
+    erasure_id: str
+
+
+class MemoryPair(NamedTuple):
+    """A visible contradiction or mark: the older memory and the newer one, with the first
+    characters of their texts."""
 
     edge_id: str
+    edge_type: str
     first_id: str
     second_id: str
     first_text: str
@@ -92,24 +106,46 @@ def turns_stored(snapshot: Snapshot, view: View, during: Interval) -> int:
     return int(snapshot.scalar(query, view.params | during._asdict()))
 
 
-def pairs(
-    snapshot: Snapshot, view: View, edge_ids: Collection[str]
-) -> dict[str, ContradictingPair]:
-    """Return the contradictions between visible memories with these edge ids, by edge id."""
+def erased(snapshot: Snapshot, view: View, during: Interval) -> list[ErasedMemory]:
+    """Return the memories that were erased during an interval, turns included, newest first."""
+    log, m = tables.audit_log.alias("l"), tables.memories.alias("m")
+    erasure = (log.c.at, log.c.actor, member(log.c.details, "erasure_id"))
+    query = (
+        sa.select(m.c.memory_id, m.c.kind, m.c.type, *erasure)
+        .select_from(ordered(log, (m, m.c.memory_id == log.c.subject)))
+        .where(_within(log.c.at), log.c.action == ACTION, view.where(m))
+        .order_by(log.c.seq.desc())
+    )
+    return snapshot.mapped(ErasedMemory._make, query, view.params | during._asdict())
+
+
+def pairs(snapshot: Snapshot, view: View, edge_ids: Collection[str]) -> dict[str, MemoryPair]:
+    """Return the edges between visible memories with these ids, by id."""
     e = tables.edges.alias("e")
     a, b, joined = edge_ends(e)
-    sides = (a.c.memory_id, b.c.memory_id, _text(a), _text(b))
+    ends = (column for m in (a, b) for column in (m.c.created_at, m.c.memory_id, _text(m)))
     query = (
-        sa.select(e.c.edge_id, *sides, e.c.created_at)
+        sa.select(e.c.edge_id, e.c.edge_type, e.c.created_at, *ends)
         .select_from(joined)
-        .where(e.c.edge_type == EdgeType.CONTRADICTS, view.where(a), view.where(b))
+        .where(view.where(a), view.where(b))
         .where(among(e.c.edge_id, sorted(edge_ids)))
     )
-    return {row[0]: ContradictingPair._make(row) for row in snapshot.rows(query, view.params)}
+    result = {}
+    for edge_id, edge_type, at, *sides in snapshot.rows(query, view.params):
+        newer, older = sides[:3], sides[3:]
+        # A change leads from the newer memory; a contradiction may have been stated either way.
+        if edge_type == EdgeType.CONTRADICTS:
+            older, newer = sorted((older, newer))
+        ids, texts = (older[1], newer[1]), (older[2], newer[2])
+        result[edge_id] = MemoryPair(edge_id, edge_type, *ids, *texts, at)
+    return result
 
 
 def pair_entries(snapshot: Snapshot, during: Interval) -> list[AuditRow]:
-    """Return the journal entries that recorded, decided or reopened pairs, newest first."""
+    """Return the journal entries that recorded contradictions, or decided or reopened pairs.
+
+    The newest comes first.
+    """
     log = tables.audit_log.c
     recorded = (log.action == "relate") & sa.func.json_valid(log.details)
     recorded &= member(log.details, "type") == EdgeType.CONTRADICTS

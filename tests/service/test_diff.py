@@ -7,8 +7,11 @@ from working import put
 
 from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput
+from memgraph.model.enums import EdgeType
 from memgraph.model.graph import MemoryEvent, PairEvent
 from memgraph.operations.orchestrator import Orchestrator
+
+pytestmark = pytest.mark.engines
 
 
 def ids(events: tuple[MemoryEvent, ...]) -> list[str]:
@@ -81,6 +84,44 @@ def test_a_memory_that_is_stored_as_replaced_is_new_and_replaced(
     found = orc.history.diff(before, clock.now_ms())
     assert ids(found.learnt) == [new, old]
     assert ids(found.replaced) == [old]
+
+
+def test_decisions_about_marks_are_listed(orc: Orchestrator, clock: FixedClock) -> None:
+    nine = put(orc, "The shop opens at nine.")
+    ten = put(orc, "The shop opens at ten.")
+    mark = orc.relate(ten, "Updates", nine, weight=0.9)
+    before = clock.now_ms()
+    decide = orc.contradictions
+    for act in (decide.dismiss, decide.reopen, decide.accept, decide.reopen):
+        clock.advance(days=1)
+        act(mark, reason=act.__name__)
+    found = orc.history.diff(before, clock.now_ms())
+    assert edges(found.accepted) == edges(found.dismissed) == [mark]
+    assert [each.reason for each in found.reopened] == ["reopen", "reopen"]
+    assert (found.counts["reopened"], found.counts["accepted"]) == (2, 1)
+    [accepted] = found.accepted
+    assert (accepted.edge_type, accepted.winner_id) == (EdgeType.UPDATES, ten)
+    assert (accepted.first_id, accepted.second_id) == (nine, ten)
+    assert found.contradicted == ()
+    assert [ids(each) for each in (found.replaced, found.restored)] == [[nine], [nine]]
+
+
+def test_erased_memories_are_listed_as_that_without_texts(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    turn = put(orc, "The safe is behind the mirror.", kind="episode", session_id="s1")
+    fact = put(orc, "The mirror hides a safe.", derived_from=[turn])
+    clock.advance(days=1)
+    orc.retract(fact, reason="a rumour")
+    clock.advance(days=1)
+    report = orc.erasure.erase(session_id="s1", reason="asked for", dry_run=False)
+    found = orc.history.diff(0, clock.now_ms())
+    assert ids(found.retracted) == [fact]
+    assert sorted(ids(found.erased)) == sorted([turn, fact])
+    assert found.counts["erased"] == 2
+    assert {(each.text, each.at) for each in found.erased} == {("", clock.now_ms())}
+    assert {each.reason for each in found.erased} == {f"erased by {report.erasure_id}"}
+    assert "mirror" not in found.model_dump_json()
 
 
 def test_an_interval_is_without_its_beginning_and_with_its_end(story: Story) -> None:

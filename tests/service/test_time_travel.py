@@ -348,7 +348,7 @@ def test_an_accepted_mark_that_is_reopened_is_the_mark_that_it_was(
     assert orc.recall("ferry pier", as_of=accepted).ids == (new,)
     assert orc.trace(old, as_of=accepted).edges_in[0].relation == "replaces"
     assert [each.action for each in orc.contradictions.get(edge).journal][-2:] == [
-        "relate",
+        "accept",
         "reopen",
     ]
     assert [each.status for each in orc.history.get(old).periods] == [

@@ -498,8 +498,8 @@ export interface paths {
          * Diff
          * @description Return the changes between two times, newest first.
          *
-         *     The changes are new, replaced, retracted and restored memories, and new and decided
-         *     contradictions.
+         *     The changes are new, replaced, retracted, restored and erased memories, new contradictions,
+         *     and decisions about contradictions and marks.
          */
         get: operations["diff"];
         put?: never;
@@ -2167,18 +2167,22 @@ export interface components {
          *         learnt: stored facts and reflections; turns are only counted, as ``said``.
          *         replaced, retracted: ended memories; ``reason`` names the successor or the reason.
          *         restored: memories that are active again.
+         *         erased: erased memories, turns included, without their texts; ``reason`` names the erasure.
          *         contradicted: new contradictions.
-         *         resolved, dismissed, reopened: decided and reopened contradictions.
+         *         resolved, accepted, dismissed, reopened: contradictions and marks of changes that were
+         *             decided or reopened.
          *         counts: the full length of each list by its name, and the number of turns as ``said``.
          *         cut: a list is shorter than its full length.
          */
         Diff: {
+            accepted: components["schemas"]["PairEvent"][];
             contradicted: components["schemas"]["PairEvent"][];
             counts: {
                 [key: string]: number;
             };
             cut: boolean;
             dismissed: components["schemas"]["PairEvent"][];
+            erased: components["schemas"]["MemoryEvent"][];
             learnt: components["schemas"]["MemoryEvent"][];
             reopened: components["schemas"]["PairEvent"][];
             replaced: components["schemas"]["MemoryEvent"][];
@@ -3268,7 +3272,7 @@ export interface components {
             type: components["schemas"]["MemoryType"];
         };
         /**
-         * @description A change of a contradiction.
+         * @description A change of a contradiction, or of a mark of a change, an Updates edge.
          *
          *     Attributes:
          *         first_id, second_id: the older and the newer memory of the edge.
@@ -3279,6 +3283,7 @@ export interface components {
             /** Format: date-time */
             at: string;
             edge_id: string;
+            edge_type: components["schemas"]["EdgeType"];
             first_id: string;
             first_text: string;
             reason: string | null;

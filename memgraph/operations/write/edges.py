@@ -199,6 +199,7 @@ class EdgeWriter:
         if existing is None:
             row = _row(self.ids.new(EDGE_PREFIX), from_id, to_id, link, transaction.at)
             edges.insert(transaction, row)
+            entry = _related(row)
         elif _decides(link, existing):
             if existing.resolution is not None:
                 # A dismissed mark.
@@ -208,9 +209,10 @@ class EdgeWriter:
             ends = existing.from_id, existing.to_id
             row = _row(existing.edge_id, *ends, link, existing.created_at)
             edges.put_in_force(transaction, existing, link.reason)
+            entry = _accepted(existing, link) if is_change_mark(existing) else _related(row)
         else:
             return Outcome(outcome="duplicate", edge_id=existing.edge_id)
-        written.entries.append(_related(row))
+        written.entries.append(entry)
         return Outcome(outcome="stored", edge_id=row["edge_id"])
 
     def kept_apart(self, transaction: JournalledTransaction, new_id: str, old_id: str) -> bool:
@@ -310,6 +312,13 @@ def _row(edge_id: str, from_id: str, to_id: str, link: EdgeInput, at: int) -> di
         "resolved_at": None,
         "resolution": None,
     }
+
+
+def _accepted(mark: Edge, link: EdgeInput) -> NewEntry:
+    ends = {"winner_id": mark.from_id, "loser_id": mark.to_id}
+    return NewEntry(
+        "accept", mark.from_id, {"edge_id": mark.edge_id, **ends, "reason": link.reason}
+    )
 
 
 def _related(row: Mapping[str, Any]) -> NewEntry:

@@ -34,8 +34,10 @@ CHANGES: Final = {
     "restored": "restored",
     "contradicted": "contradiction raised",
     "resolved": "contradiction resolved",
-    "dismissed": "contradiction dismissed",
-    "reopened": "contradiction reopened",
+    "accepted": "change accepted",
+    "dismissed": "dismissed",
+    "reopened": "reopened",
+    "erased": "erased",
 }
 """The lists of a ``Diff``, with what a page calls their events."""
 _SEPARATOR: Final = re.compile(r"[,\n]")
