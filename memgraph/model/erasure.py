@@ -185,7 +185,7 @@ class UndoneErasure(Value):
 
     Attributes:
         kind, target, ended_at, memory_ids: as in its report.
-        restored: how many of these memories have their text again.
+        restored: how many of these memories have a text now.
     """
 
     erasure_id: str
@@ -197,6 +197,12 @@ class UndoneErasure(Value):
 
 
 class ErasureList(Value):
-    """The reports of finished erasures, the newest first."""
+    """The reports of finished erasures, the newest first.
+
+    Attributes:
+        undone: erasures that a restore has undone: of a text, until it is erased again; others as
+            long as one of their memories has a text and the target is not erased again.
+    """
 
     erasures: tuple[ErasureReport, ...]
+    undone: tuple[UndoneErasure, ...] = ()

@@ -34,8 +34,7 @@ from memgraph.providers.options import LITELLM_PREFIX
 from memgraph.service import job_runs
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.service.sanitizer import sanitized_error
-from memgraph.store import comparisons, embeddings, ingest_files, metadata
-from memgraph.store.erasure import UNFINISHED_KEY
+from memgraph.store import comparisons, embeddings, erasure, ingest_files, metadata
 from memgraph.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -63,9 +62,12 @@ REMEDIES: Final[Mapping[str, str]] = {
     "jobs.overdue": "A job has been due for more than a day: check that a worker runs.",
     "erasure.unfinished": "An erasure was started and not finished:"
     " run the same memgraph erase again to finish it.",
+    "erasure.undone": "A restore brought erased texts back:"
+    " run memgraph erasures, then erase again what it lists as undone.",
     "journal.unanchored": "The journal's anchor is missing or damaged:"
     " run memgraph repair, then accept the journal as it is.",
-    "verify.failed": "The last nightly audit found something: run memgraph verify.",
+    "verify.failed": "The last nightly audit found something, or an entry of the journal cannot be"
+    " read: run memgraph verify.",
     "storage.full": "The disk was full at the last write: free some space.",
 }
 """The meaning and the remedy of each code of a degraded orchestrator."""
@@ -109,13 +111,19 @@ def _stored_shortcomings(
     codes = []
     if anchored in (AnchorState.MISSING, AnchorState.DAMAGED):
         codes.append("journal.unanchored")
-    if metadata.last_verification(snapshot).totals:
+    try:
+        if erasure.undone(snapshot):
+            codes.append("erasure.undone")
+        is_readable = True
+    except DatabaseCorrupt:
+        is_readable = False
+    if metadata.last_verification(snapshot).totals or not is_readable:
         codes.append("verify.failed")
     if set(embeddings.error_counts(snapshot)) - {NOTHING_TO_EMBED}:
         codes.append("embedding.failing")
     if comparisons.is_failing(snapshot):
         codes.append("comparison.failing")
-    if metadata.get(snapshot, UNFINISHED_KEY) is not None:
+    if metadata.get(snapshot, erasure.UNFINISHED_KEY) is not None:
         codes.append("erasure.unfinished")
     if ingest_files.is_any_held(snapshot):
         codes.append("ingest.held")

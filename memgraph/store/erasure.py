@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
+from memgraph.errors import DatabaseCorrupt
 from memgraph.model.enums import EntityType, MemoryStatus, Scope, SourceName
 from memgraph.model.erasure import ErasureTargetKind, UndoneErasure
 from memgraph.rules.erasure import (
@@ -519,27 +520,59 @@ def erasures_by_id(snapshot: Snapshot) -> dict[str, UndoneErasure]:
     """Return all erasures by id, also an unfinished one and those that a restore has undone.
 
     Raises:
-        ValueError, TypeError, KeyError, RecursionError: an entry of the journal cannot be read.
+        DatabaseCorrupt: the record of one cannot be read.
     """
-    log, found = tables.audit_log, list[dict[str, Any]]()
-    query = sa.select(log.c.action, log.c.details).where(log.c.action.in_((REPORT, RESTORE)))
-    for action, text in snapshot.rows(query.order_by(log.c.seq)):
-        details = json.loads(text)
-        if not isinstance(details, dict):
-            raise TypeError(f"the details of an entry {action} are no object")
-        found += details.get("undone", ()) if action == RESTORE else [details]
-    if unfinished := metadata.get(snapshot, UNFINISHED_KEY):
-        found.append(json.loads(unfinished)["report"])
-    names = UndoneErasure.model_fields.keys() - {"restored"}
-    reports = (UndoneErasure.model_validate({name: item[name] for name in names}) for item in found)
-    return {report.erasure_id: report for report in reports}
+    return {item.erasure_id: item for _, items in _recorded(snapshot) for item in items}
 
 
-def memories_with_text(snapshot: Snapshot, memory_ids: Collection[str]) -> set[str]:
-    """Return those of the memories that have a text."""
-    m = tables.memories
+def undone(snapshot: Snapshot) -> list[UndoneErasure]:
+    """Return the erasures that a restore has undone and that are still to be done again.
+
+    Raises:
+        DatabaseCorrupt: the record of one cannot be read.
+    """
+    waiting = list[UndoneErasure]()
+    for action, items in _recorded(snapshot):
+        again = {(item.kind, item.target) for item in items if action == REPORT}
+        waiting = [item for item in waiting if (item.kind, item.target) not in again]
+        waiting += items if action == RESTORE else ()
+    return to_do_again(restored(snapshot, waiting))
+
+
+def restored(snapshot: Snapshot, erasures: Collection[UndoneErasure]) -> list[UndoneErasure]:
+    """Return erasures with the number of their memories that have a text in this database."""
+    m, ids = tables.memories, sorted({each for item in erasures for each in item.memory_ids})
     query = sa.select(m.c.memory_id).where(among(m.c.memory_id, "ids"), m.c.content != "")
-    return set(snapshot.column(query, ids=sorted(memory_ids)))
+    present = set(snapshot.column(query, ids=ids)) if ids else set()
+    return [
+        item.model_copy(update={"restored": len(present.intersection(item.memory_ids))})
+        for item in erasures
+    ]
+
+
+def to_do_again(erasures: Collection[UndoneErasure]) -> list[UndoneErasure]:
+    """Return those whose memories have a text, and those of a text, which need no memory."""
+    return [item for item in erasures if item.restored or item.kind is ErasureTargetKind.TEXT]
+
+
+def _recorded(snapshot: Snapshot) -> Iterator[tuple[str, list[UndoneErasure]]]:
+    """Yield the erasures of each report and restore in the journal, and an unfinished one."""
+    log, names = tables.audit_log, UndoneErasure.model_fields.keys() - {"restored"}
+    # The condition on the subject has an index.
+    query = sa.select(log.c.action, log.c.details).where(log.c.subject.is_(None))
+    query = query.where(log.c.action.in_((REPORT, RESTORE))).order_by(log.c.seq)
+    unfinished = metadata.get(snapshot, UNFINISHED_KEY)
+    rows = [*snapshot.rows(query), *([(UNFINISHED_KEY, unfinished)] if unfinished else ())]
+    for action, text in rows:
+        try:
+            entry = json.loads(text)
+            listed = entry.get("undone", ()) if action == RESTORE else [entry.get("report", entry)]
+            fields = [{name: item[name] for name in names} for item in listed]
+            items = list(map(UndoneErasure.model_validate, fields))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            message = "the record of an erasure cannot be read; run: memgraph verify"
+            raise DatabaseCorrupt(message) from error
+        yield action, items
 
 
 def reports(snapshot: Snapshot, limit: int) -> list[dict[str, Any]]:

@@ -125,5 +125,5 @@ def test_an_erasure_may_take_words_from_the_entry_of_an_earlier_one(orc: Orchest
     words = "the canary of Quast sings at night"
     orc.erasure.erase(memory_id=filled(orc).secret, reason=f"asked for: {words}", dry_run=False)
     orc.erasure.erase(memory_id=orc.remember(words), reason="too", dry_run=False)
-    assert words not in orc.erasure.reports()[-1].reason
+    assert words not in orc.erasure.reports().erasures[-1].reason
     assert orc.verify().ok

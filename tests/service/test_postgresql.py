@@ -146,7 +146,7 @@ def test_no_data_file_of_the_server_holds_what_was_erased(
     assert data_files(url, "zwieback") == []
     assert data_files(url, "Xaverskyan") == []
     assert orc.verify().findings == []
-    assert orc.erasure.reports() == [report]
+    assert orc.erasure.reports().erasures == (report,)
 
 
 def test_an_older_snapshot_keeps_an_erasure_from_being_finished(tmp_path: Path, url: str) -> None:

@@ -200,10 +200,47 @@ def test_a_restore_lists_the_erasures_that_it_undid(
             )
             told = [json.loads(details) for (details,) in entries]
         assert [(one["code"], len(one["undone"])) for one in told] == [("erasure.undone", 2)]
+    # Of the other one nothing is back.
+    assert undone(cli, "orc-1") == ([erased[0]], ["erasure.undone"])
+    assert erased[0] in cli("erasures", "orc-1").out
+    assert "erase again" in cli("health").out
     again = cli.json("erase", "orc-1", "--memory-id", secret, *WHY, "--yes")
     assert again["remains"] == []
+    assert undone(cli, "orc-1") == ([], [])
+    assert undone(cli, "orc-2") == ([erased[0]], ["erasure.undone"])
     assert cli("backup", "orc-1", file, "--force").code == 0
     assert cli.json(*restore)["code"] is None
+
+
+def undone(cli: CommandLine, name: str) -> tuple[list[str], list[str]]:
+    """The erasures of an orchestrator that a restore undid, and the codes of its health."""
+    listed = cli.json("erasures", name)["undone"]
+    with MemoryService(cli.root, background=False) as service:
+        return [each["erasure_id"] for each in listed], service.health(name)["degraded"]
+
+
+def test_an_erased_text_that_a_restore_undid_is_listed_until_it_is_erased_again(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    cli.remember("The shop sells bread.")
+    file = str(tmp_path / "orc-1.backup")
+    assert cli("backup", "orc-1", file).code == 0
+    cli.remember("Ada Okafor keeps the key.")
+    erase = ("erase", "orc-1", "--text", "Ada Okafor", *WHY, "--yes")
+    erased = cli.json(*erase)["erasure_id"]
+    # The journal of the backup cannot be read: what it says of the erasure is not known.
+    with closing(sqlite3.connect(file)) as damaged, damaged:
+        damaged.execute("UPDATE audit_log SET action = 'restore', subject = NULL, details = 'null'")
+    done = cli.json("restore", "orc-1", file, "--accept-findings")
+    assert (done["code"], [each["erasure_id"] for each in done["undone"]]) == (
+        "erasure.undone",
+        [erased],
+    )
+    with closing(sqlite3.connect(cli.database())) as mended, mended:
+        mended.execute("UPDATE audit_log SET details = '{}' WHERE details = 'null'")
+    assert undone(cli, "orc-1")[0] == [erased]
+    cli.json(*erase)
+    assert undone(cli, "orc-1")[0] == []
 
 
 def test_a_restore_over_what_cannot_be_read_says_that_erasures_are_unknown(
@@ -235,7 +272,7 @@ def test_a_restore_over_a_damaged_journal_reports_that_erasures_are_unknown(
         ("erasure", '{"erasure_id": 1}'),
     ):
         with closing(sqlite3.connect(cli.database())) as damaged, damaged:
-            change = "UPDATE audit_log SET action = ?, details = ? WHERE seq = 1"
+            change = "UPDATE audit_log SET action = ?, subject = NULL, details = ? WHERE seq = 1"
             assert damaged.execute(change, (action, details)).rowcount == 1
         done = cli.json(*restore)
         assert (done["code"], done["undone"]) == ("erasure.unknown", []), details[:30]

@@ -720,6 +720,8 @@ export interface paths {
         /**
          * List Erasures
          * @description Return the reports of finished erasures from the journal, the newest first.
+         *
+         *     Erasures that a restore has undone are listed until they are done again.
          */
         get: operations["list_erasures"];
         put?: never;
@@ -2403,9 +2405,17 @@ export interface components {
             type?: components["schemas"]["MemoryType"];
             valid_until?: string | number | null;
         };
-        /** @description The reports of finished erasures, the newest first. */
+        /**
+         * @description The reports of finished erasures, the newest first.
+         *
+         *     Attributes:
+         *         undone: erasures that a restore has undone: of a text, until it is erased again; others as
+         *             long as one of their memories has a text and the target is not erased again.
+         */
         ErasureList: {
             erasures: components["schemas"]["ErasureReport"][];
+            /** @default [] */
+            undone?: components["schemas"]["UndoneErasure"][];
         };
         /**
          * @description The preview of a dry run; none of its texts are in the report of an erasure.
@@ -4323,6 +4333,23 @@ export interface components {
         TurnWarning: {
             code: string;
             text: string;
+        };
+        /**
+         * @description An erasure that the replaced database of a restore knew, and the restored one does not.
+         *
+         *     Attributes:
+         *         kind, target, ended_at, memory_ids: as in its report.
+         *         restored: how many of these memories have a text now.
+         */
+        UndoneErasure: {
+            /** Format: date-time */
+            ended_at: string;
+            erasure_id: string;
+            kind: components["schemas"]["ErasureTargetKind"];
+            memory_ids: string[];
+            /** @default 0 */
+            restored?: number;
+            target: string;
         };
         /**
          * @description An uploaded file, stored in the drop zone unless its content is known.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import Field
@@ -90,16 +89,19 @@ class Erasure(Handle[F], group="erasure"):
         "GET /erasures",
         id="list_erasures",
         command="erasures",
-        answer=ErasureList,
         whole="the reports of erasures",
     )
     def reports(
         self,
         *,
         limit: Annotated[int, Field(ge=1, le=200, description="Reports at most.")] = 20,
-    ) -> Sequence[ErasureReport]:
-        """Return the reports of finished erasures from the journal, the newest first."""
-        from memgraph.store.erasure import reports
+    ) -> ErasureList:
+        """Return the reports of finished erasures from the journal, the newest first.
+
+        Erasures that a restore has undone are listed until they are done again.
+        """
+        from memgraph.store import erasure
 
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            return [ErasureReport.model_validate(item) for item in reports(snapshot, limit)]
+            reports = map(ErasureReport.model_validate, erasure.reports(snapshot, limit))
+            return ErasureList(erasures=tuple(reports), undone=tuple(erasure.undone(snapshot)))

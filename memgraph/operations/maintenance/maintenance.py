@@ -247,7 +247,8 @@ def _audited(
 
 _UNDONE: Final[Mapping[str | None, str]] = {
     "erasure.undone": (
-        "the backup is from before these erasures: erase again what they erased, by memgraph erase"
+        "the backup is from before these erasures: erase again what they erased, by memgraph erase;"
+        " memgraph erasures lists those that remain to be done"
     ),
     "erasure.unknown": (
         "the previous database, or that of the orchestrator that was backed up, cannot be read, so"
@@ -258,24 +259,23 @@ _UNDONE: Final[Mapping[str | None, str]] = {
 
 def _undone(stores: Sequence[Store], draft: Store) -> tuple[tuple[UndoneErasure, ...], str | None]:
     """Return the erasures that only these databases know, not the draft, and the report's code."""
-    lost: dict[str, UndoneErasure] = {}
+    known: dict[str, UndoneErasure] = {}
     try:
         for store in (each for each in stores if each.exists()):
             with store.inspect() as snapshot:
-                lost |= erasure.erasures_by_id(snapshot)
-        if not lost:
-            return (), None
-        with draft.inspect() as snapshot:
-            again = erasure.erasures_by_id(snapshot)
-            lost = {name: item for name, item in lost.items() if name not in again}
-            ids = {memory_id for item in lost.values() for memory_id in item.memory_ids}
-            restored = erasure.memories_with_text(snapshot, ids)
-    except (StorageError, ValueError, TypeError, KeyError, RecursionError):
+                known |= erasure.erasures_by_id(snapshot)
+    except StorageError:
         return (), "erasure.unknown"
-    undone = tuple(
-        item.model_copy(update={"restored": len(restored.intersection(item.memory_ids))})
-        for item in lost.values()
-    )
+    if not known:
+        return (), None
+    with draft.inspect() as snapshot:
+        try:
+            again = erasure.erasures_by_id(snapshot)
+            lost = erasure.restored(snapshot, [known[name] for name in known.keys() - again.keys()])
+        except DatabaseCorrupt:
+            # The backup's journal is damaged, and that is accepted: its memories decide.
+            lost = erasure.to_do_again(erasure.restored(snapshot, known.values()))
+    undone = tuple(sorted(lost, key=lambda item: item.erasure_id))
     return undone, "erasure.undone" if undone else None
 
 

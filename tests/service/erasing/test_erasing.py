@@ -87,7 +87,7 @@ def test_an_erased_memory_stays_as_a_place_without_text(orc: Orchestrator) -> No
     assert found == [world.shared]
     with pytest.raises(Conflict, match=f"already erased by {report.erasure_id}"):
         orc.erasure.erase(memory_id=world.secret, reason=WHY, dry_run=False)
-    assert orc.erasure.reports() == [report]
+    assert orc.erasure.reports().erasures == (report,)
     assert orc.get(orc.remember(SECRET)).content == SECRET
     assert orc.verify().totals == {}
 

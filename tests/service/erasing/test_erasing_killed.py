@@ -34,11 +34,11 @@ def test_what_was_killed_is_finished_by_the_next_open(tmp_path: Path, place: str
         if place in ("planned", "rows", "noted"):
             # Nothing was committed.
             assert orc.get(world.secret).content == SECRET
-            assert orc.erasure.reports() == []
+            assert orc.erasure.reports().erasures == ()
             assert orc.verify().totals == {}
             orc.erasure.erase(memory_id=world.secret, reason=WHY, dry_run=False)
         assert orc.get(world.secret).content == ""
-        [report] = orc.erasure.reports()
+        [report] = orc.erasure.reports().erasures
         assert report.complete
         assert report.remains == ()
         assert set(report.memory_ids) == {world.secret, world.alone}
@@ -58,7 +58,7 @@ def test_another_writes_while_erasures_are_killed_and_finished(tmp_path: Path) -
         assert writer.wait() == 0
     with MemoryService(root, environ={}, background=False) as service:
         orc = service.orchestrator("orc-1")
-        [report] = orc.erasure.reports()
+        [report] = orc.erasure.reports().erasures
         assert report.complete
         written = [each for each in orc.memories.list(limit=200) if "kettle" in each.content]
         assert len(written) == 40
@@ -76,7 +76,7 @@ def test_what_was_written_after_the_rows_went_goes_too(tmp_path: Path) -> None:
     connection.close()
     with MemoryService(root, environ={}, background=False) as service:
         orc = service.orchestrator("orc-1")
-        [report] = orc.erasure.reports()
+        [report] = orc.erasure.reports().erasures
         assert report.complete
         assert report.rows["memory_metadata"] == 1
         assert left(service, orc.paths.directory) == []
@@ -91,7 +91,7 @@ def test_an_export_waits_for_it(tmp_path: Path) -> None:
         waits.write_text(SECRET, encoding="utf-8")
         report = orc.erasure.erase(memory_id=world.secret, reason=WHY, dry_run=False)
         assert report.unfinished == ("residue.found",)
-        assert orc.erasure.reports() == []
+        assert orc.erasure.reports().erasures == ()
         with pytest.raises(Conflict, match="unfinished"):
             orc.exchange.export(tmp_path / "early.jsonl")
         with pytest.raises(Conflict, match="erased"):
@@ -118,7 +118,7 @@ def test_the_row_of_an_unfinished_erasure_says_nothing(tmp_path: Path) -> None:
     # Without the key nobody knows the texts any more; that is reported, and it ends.
     (root / "erasure.key").unlink()
     with MemoryService(root, environ={}, background=False) as service:
-        [report] = service.orchestrator("orc-1").erasure.reports()
+        [report] = service.orchestrator("orc-1").erasure.reports().erasures
         assert report.remains == ("unknown: erasure.key is another one",)
 
 
