@@ -37,6 +37,7 @@ _WHOLE: Final = frozenset({ErasureTargetKind.PATH, ErasureTargetKind.CONTENT})
 # Line ends and the mark of an encoding stay.
 _STAYS: Final = re.compile(rb"(\r|\n|\xe2\x80[\xa8\xa9]|\xc2\x85|\xef\xbb\xbf)")
 _MAGIC: Final = b"SQLite format 3\x00"
+_SIDE: Final = ("-wal", "-shm", "-journal")
 _CHUNK: Final = 1 << 24
 _COPY: Final = (
     "import shutil, sys; shutil.copyfileobj(open(sys.argv[1], 'rb'), sys.stdout.buffer, 1 << 20)"
@@ -171,8 +172,8 @@ def erase_files(
 ) -> FoundFiles:
     """Overwrite erased texts in files, and remove the files that are erased entirely.
 
-    A copy of the database that contains one of the memories is removed, since it cannot be edited,
-    and so is a snapshot of a bulletin that cites one of them or repeats a text.
+    A copy of the database that contains one of the memories is removed with its side files, since
+    it cannot be edited; and so is a snapshot of a bulletin that cites one or repeats a text.
 
     Args:
         note: None: nothing is changed, only found.
@@ -188,7 +189,8 @@ def erase_files(
             return path.stem not in bulletins
         if path in own or not _is_database(path):
             return False
-        return any(ids.found_in(piece) or terms.found_in(piece) for piece in pieces(path))
+        parts = (piece for file in _with_side_files(path) for piece in pieces(file))
+        return any(ids.found_in(piece) or terms.found_in(piece) for piece in parts)
 
     for name in database.copies(memory_ids):
         if note is not None:
@@ -206,9 +208,10 @@ def erase_files(
                 continue
             elif not goes(path):
                 continue
-            if note is not None:
-                path.unlink()
-            done.removed.append(relative)
+            for file in _with_side_files(path):
+                if note is not None:
+                    file.unlink()
+                done.removed.append(str(file.relative_to(paths.directory)))
     return done
 
 
@@ -292,6 +295,14 @@ def _overlapping(parts: Iterable[bytes], overlap: int) -> Iterator[bytes]:
 def _is_database(path: Path) -> bool:
     with path.open("rb") as file:
         return file.read(len(_MAGIC)) == _MAGIC
+
+
+def _with_side_files(path: Path) -> list[Path]:
+    """Return a file after those that SQLite keeps beside it: a log without its database is only a
+    file that cannot be edited.
+    """
+    side_files = (path.with_name(path.name + suffix) for suffix in _SIDE)
+    return [*(file for file in side_files if file.exists()), path]
 
 
 def _whole(path: Path) -> bytes:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 from erasing_worlds import LINE, NAME, OTHER, SECRET, copied, dropped, filled, left
 
@@ -9,6 +12,7 @@ from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.enums import STORED_STATUSES, MemoryStatus, MemoryType
+from memgraph.store.stores import store_of
 
 pytestmark = pytest.mark.engines
 
@@ -37,6 +41,26 @@ def test_nothing_is_left_of_what_was_said_everywhere(
     assert orc.verify().totals == {}
     assert orc.get(world.other).content == OTHER
     assert left(service, orc.paths.directory) == []
+
+
+@pytest.mark.sqlite
+def test_a_database_that_was_put_aside_goes_with_its_log(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    orc.remember(OTHER)
+    folder = orc.paths.memory / "replaced" / "before-restore"
+    folder.mkdir(parents=True)
+    # The other memory was folded into the file by then, what is erased only stands in its log.
+    with service.opened(orc.name) as opened:
+        opened.database.fold(after=0)
+    orc.remember(SECRET)
+    copies = [shutil.copy(each, folder) for each in store_of(orc.paths).files()]
+    assert [SECRET.encode() in Path(each).read_bytes() for each in copies] == [False, True, False]
+    planned = orc.erasure.erase(text=SECRET, reason=WHY)
+    report = orc.erasure.erase(text=SECRET, reason=WHY, dry_run=False)
+    names = [f"memory/replaced/before-restore/memory.db{end}" for end in ("", "-shm", "-wal")]
+    assert list(planned.files_removed) == list(report.files_removed) == names
+    assert (report.unfinished, list(folder.iterdir())) == ((), [])
 
 
 def snapshots(service: MemoryService, orc: Orchestrator) -> tuple[str, ...]:
