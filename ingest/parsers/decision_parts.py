@@ -243,10 +243,12 @@ def relations(
         numbers: the text is a line of the head, in which a bare number is a record.
     """
     for sentence in [text] if numbers else split_sentences(text):
-        references = _references(sentence, links, path)
+        phrases = list(_PHRASE.finditer(sentence))
+        # Every link is looked for, so only where it may matter.
+        references = _references(sentence, links, path) if phrases else []
         first = references[0][0] if references else len(sentence)
         clause = scanned = following = 0
-        for match in _PHRASE.finditer(sentence):
+        for match in phrases:
             for boundary in _CLAUSE.finditer(sentence, scanned, match.start()):
                 clause = boundary.end()
             # Only the first phrase of a clause can stand at its beginning.
