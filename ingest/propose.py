@@ -8,15 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ingest.candidates import (
-    MAX_CANDIDATES,
-    MAX_CONFIDENCE,
-    MAX_IMPORTANCE,
-    IngestCandidate,
-    ParsedDocument,
-    line_range,
-    lines,
-)
+from ingest.candidates import MAX_CANDIDATES, IngestCandidate, ParsedDocument, line_range, lines
 from ingest.parsers.notes import PART_WEIGHT
 from ingest.reasons import SkippedPart
 from memgraph.errors import ExtraMissing, ProviderRejected, ProviderUnavailable
@@ -97,7 +89,7 @@ def _add_proposals(document: ParsedDocument, proposals: Proposals) -> None:
             candidates[place] = replace(
                 line,
                 type=proposal.type,
-                importance=min(proposal.importance, MAX_IMPORTANCE),
+                importance=proposal.importance,
                 attributes={**line.attributes, "extractor": proposals.provider},
             )
         elif place is not None:
@@ -137,18 +129,15 @@ def _add(
     attributes = {"extractor": provider, "quote": quote[:_MAX_QUOTE_CHARS]}
     if near is not None and "section" in near.attributes:
         attributes["section"] = near.attributes["section"]
-    # The service limits these values as well; a text must not be able to exceed either limit.
-    identity = proposal.type is MemoryType.IDENTITY
     made = document.add(
         proposal.content,
         locator,
-        type=MemoryType.FACT if identity else proposal.type,
-        importance=min(proposal.importance, MAX_IMPORTANCE),
-        confidence=min(proposal.confidence, MAX_CONFIDENCE),
+        type=proposal.type,
+        importance=proposal.importance,
+        confidence=proposal.confidence,
         event_time=near.event_time if near else None,
         tags=near.tags if near else (),
         attributes=attributes,
     )
-    # Prose has no memory of the whole file.
-    if document.format == "markdown" and document.main_key is not None:
+    if document.main_key is not None:
         document.join(made.key, document.main_key, EdgeType.PART_OF, PART_WEIGHT)

@@ -42,7 +42,7 @@ _ROLES = frozenset(
 )
 _LABEL_WORDS = (
     "note notes todo fixme date status subject from to cc bcc re fw warning caution important "
-    "tip hint example examples example: e.g i.e title author version license licence name "
+    "tip hint example examples e.g i.e title author version license licence name "
     "description summary http https ftp file see source sources reference references url link "
     "address phone email tel fax usage output input result results error info debug key value "
     "type id context decision consequences deadline priority tags owner attendees agenda "
