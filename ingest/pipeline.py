@@ -8,8 +8,9 @@ ones before large ones, then interrupted ones.
 from __future__ import annotations
 
 import os
+import posixpath
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -64,7 +65,7 @@ _SMALL = 20
 _SMALL_CHARS = 20_000
 MEGABYTE = 1_000_000
 # The dates of a decision record are in its first lines.
-_HEAD_BYTES = 2_000
+HEAD_BYTES = 2_000
 HELD = f"failed {MAX_ATTEMPTS} times without progress; retry it with: memgraph ingest --retry"
 _COUNT_FIELDS = (
     "memories",
@@ -130,6 +131,24 @@ def read_above(
     return None
 
 
+def heads_of(zone: Path, items: Iterable[DropEntry | FileClaim]) -> Iterator[tuple[str, bytes]]:
+    """Yield the paths and the first bytes of the Markdown files among waiting ones."""
+    for item in items:
+        with suppress(FileVanished, IngestRejected, OSError):
+            if item.path.casefold().endswith(".md"):
+                with open_parent(zone, place_of(item)) as (folder, name):
+                    head = read_head(name, folder, HEAD_BYTES)
+                yield item.path, head
+
+
+def date_orders(heads: Iterable[tuple[str, bytes]]) -> dict[str, DateOrder | None]:
+    """Return the date order (day or month first) that the files of each folder reveal."""
+    texts: dict[str, list[str]] = {}
+    for path, head in heads:
+        texts.setdefault(posixpath.dirname(path), []).append(head.decode("utf-8", "replace"))
+    return {folder: date_order(each) for folder, each in texts.items()}
+
+
 class IngestPipeline:
     """Processes the drop zone of one orchestrator. Runs of several processes take turns.
 
@@ -164,7 +183,7 @@ class IngestPipeline:
         self._emptied: set[str] = set()
         self._results: list[FileResult] = []
         self._known = 0
-        self._orders: dict[str, DateOrder] = {}
+        self.orders: dict[str, DateOrder | None] = {}
 
     def run(self) -> list[FileResult]:
         """Process the files in the drop zone, then those that an earlier run did not finish.
@@ -195,7 +214,7 @@ class IngestPipeline:
         new, begun = waiting_files(self.zone)
         self._known = len(new)
         self.claims = [item for item in (*new, *begun) if isinstance(item, FileClaim)]
-        self._orders = self._date_orders(new)
+        self.orders = date_orders(heads_of(self.zone, new))
         for item in (*new, *begun):
             path = display_path(item.path)
             self.report(path)
@@ -209,23 +228,6 @@ class IngestPipeline:
         self._retry = False
         remove_emptied(self.zone, self._emptied)
         return self._results
-
-    def _date_orders(self, items: Iterable[DropEntry | FileClaim]) -> dict[str, DateOrder]:
-        """Return the date order (day or month first) of each folder, if its records reveal it."""
-        heads: dict[str, list[str]] = {}
-        for item in items:
-            if not item.path.casefold().endswith(".md"):
-                continue
-            with suppress(FileVanished, IngestRejected, OSError):
-                with open_parent(self.zone, place_of(item)) as (folder, name):
-                    text = read_head(name, folder, _HEAD_BYTES).decode("utf-8", "replace")
-                heads.setdefault(item.path.rpartition("/")[0], []).append(text)
-        orders = {folder: date_order(texts) for folder, texts in heads.items()}
-        return {folder: order for folder, order in orders.items() if order is not None}
-
-    def order_in(self, path: str) -> DateOrder | None:
-        """Return the date order of the folder of a path."""
-        return self._orders.get(path.rpartition("/")[0])
 
     def report(
         self, path: str, result: FileResult | None = None, at: tuple[int, int] = (0, 0)
@@ -367,7 +369,7 @@ class _Work:
             content.data,
             self.display,
             partial(read_above, self.claim.zone, self.run.claims, self.claim.path),
-            self.run.order_in(self.claim.path),
+            self.run.orders.get(posixpath.dirname(self.claim.path)),
         )
         self.run.extractor.extend(parsed)
         self.claim.reserve("processed", self.run.claims)

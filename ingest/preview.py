@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import posixpath
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,7 +17,17 @@ from ingest.claims import FileClaim, FileResult, Outcome, summary_of, unread_dat
 from ingest.drop_zone import DropEntry, FileToCopy, choose, display_path
 from ingest.extract import to_memories
 from ingest.parse import Above, parse_document
-from ingest.pipeline import HELD, MAX_ATTEMPTS, MEGABYTE, place_of, read_above, waiting_files
+from ingest.pipeline import (
+    HEAD_BYTES,
+    HELD,
+    MAX_ATTEMPTS,
+    MEGABYTE,
+    date_orders,
+    heads_of,
+    place_of,
+    read_above,
+    waiting_files,
+)
 from ingest.reasons import RejectionReason
 from ingest.safe_files import FileVanished, StillBeingWritten, open_parent, read_safely
 from memgraph.errors import IngestRejected, MemoryDisabled
@@ -63,10 +74,11 @@ def preview(
     """
     if not store.settings.memory.ingest.enabled:
         raise MemoryDisabled("ingestion is disabled: memory.ingest.enabled = false")
-    previewer = _Preview(store)
+    files = list(choose(paths))
+    previewer = _Preview(store, files)
     not_copied: list[FileToCopy] = []
     previews: list[FilePreview] = []
-    for chosen in choose(paths):
+    for chosen in files:
         result = previewer.named(chosen) if chosen.reason is None else chosen.reason
         if isinstance(result, RejectionReason):
             not_copied.append(FileToCopy(chosen.source, chosen.relative, result))
@@ -82,12 +94,22 @@ def label(document: ParsedDocument) -> str:
     return f"{document.origin} {'note' if document.format == 'markdown' else 'export'}"
 
 
+def _heads(files: Iterable[FileToCopy]) -> Iterator[tuple[str, bytes]]:
+    """Yield the paths and the first bytes of the Markdown files that would be copied."""
+    for file in files:
+        if file.reason is None and file.source.suffix.casefold() == ".md" and file.source.is_file():
+            with suppress(OSError), file.source.open("rb") as opened:
+                yield file.relative.as_posix(), opened.read(HEAD_BYTES)
+
+
 class _Preview:
-    def __init__(self, store: Orchestrator) -> None:
+    def __init__(self, store: Orchestrator, files: Sequence[FileToCopy]) -> None:
         self._store = store
         self._zone = store.paths.ingest
         self._max_bytes = store.settings.memory.ingest.max_file_size_mb * MEGABYTE
         self._seen: set[str] = set()
+        self._new, self._begun = waiting_files(self._zone)
+        self._orders = date_orders([*_heads(files), *heads_of(self._zone, self._new)])
 
     def named(self, chosen: FileToCopy) -> FilePreview | RejectionReason:
         """Return the preview of a file that would be copied, or the reason why it would not."""
@@ -113,9 +135,9 @@ class _Preview:
 
     def waiting(self, *, retry: bool) -> Iterator[FilePreview]:
         """Yield the previews of the files that wait, and of those that a run has begun."""
-        new, begun = waiting_files(self._zone)
-        claimed = [item for item in (*new, *begun) if isinstance(item, FileClaim)]
-        for item in (*new, *begun):
+        items = (*self._new, *self._begun)
+        claimed = [item for item in items if isinstance(item, FileClaim)]
+        for item in items:
             path = display_path(item.path)
             if isinstance(item, DropEntry) and item.reason is not None:
                 yield FilePreview(path, "skipped", item.reason)
@@ -141,7 +163,8 @@ class _Preview:
         sha256 = hashlib.sha256(data).hexdigest()
         stored = self._store.ingestion.stored(sha256) is not None
         try:
-            parsed = parse_document(data, display, above)
+            order = self._orders.get(posixpath.dirname(display))
+            parsed = parse_document(data, display, above, order)
             memories = to_memories(parsed, sha256=sha256, source_path=display)
         except IngestRejected as error:
             return _rejected(display, error, sha256)

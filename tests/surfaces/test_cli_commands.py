@@ -285,7 +285,10 @@ def test_a_held_file_is_named_with_what_to_do_and_tried_again_when_asked(
 
 def test_a_dry_run_shows_what_a_run_does_and_writes_nothing(cli: CommandLine, papers: Path) -> None:
     (papers / "again.md").write_bytes((papers / "notes.md").read_bytes())
-    (cli.root / "orc-1" / "memory" / "ingest" / "lies.md").write_text("We decided to dig.\n")
+    (papers / "dated.md").write_text("## 03/05/2026\n\nThe shed is open.\n")
+    # The date in a file that waits shows the order of both.
+    lies = "## 25/05/2026\n\nWe decided to dig.\n"
+    (cli.root / "orc-1" / "memory" / "ingest" / "lies.md").write_text(lies)
     before = contents(cli.root)
     refused = cli.error("ingest", "orc-1", str(papers), "--dry-run")
     assert contents(cli.root) == before
@@ -297,6 +300,7 @@ def test_a_dry_run_shows_what_a_run_does_and_writes_nothing(cli: CommandLine, pa
         "notes.md": "Obsidian note",
         "more/talk.txt": "conversation as text",
         "broken.json": "unknown JSON",
+        "dated.md": "Markdown notes",
         "lies.md": "Markdown notes",
     }
     done = cli.error("ingest", "orc-1", str(papers))
@@ -309,6 +313,7 @@ def test_a_dry_run_shows_what_a_run_does_and_writes_nothing(cli: CommandLine, pa
         # Which of two files with one content is taken first is left open.
         if each["path"] not in ("again.md", "notes.md"):
             assert seen[each["path"]]["memories"] == stored
+            assert seen[each["path"]]["findings"] == each["findings"] == {}
 
 
 def contents(folder: Path) -> dict[str, bytes]:
