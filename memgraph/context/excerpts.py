@@ -49,16 +49,20 @@ def excerpt(text: str, limit: int, stems: Collection[str] = ()) -> str:
         # Text without blanks, or very little room.
         beginning = ""
     shared = [len(content_stems(sentence) & set(stems)) for sentence in sentences]
-    chosen = _chosen(sentences, shared, limit - counted(beginning))
-    if not chosen:
-        best = max(range(len(sentences)), key=lambda at: (shared[at], -at))
-        sentences[best] = _around(sentences[best], limit - counted(beginning), stems)
-        chosen = {best}
+    chosen, next_best = _chosen(sentences, shared, limit - counted(beginning))
+    shown = [sentences[at] for at in chosen] + [beginning] * (0 not in chosen)
+    room = limit - sum(map(counted, shown))
+    if next_best is not None and (not chosen or room > limit // 2):
+        sentences[next_best] = _around(sentences[next_best], room, stems)
+        chosen.add(next_best)
     return _joined(sentences, chosen, beginning)
 
 
-def _chosen(sentences: Sequence[str], shared: Sequence[int], room: int) -> set[int]:
-    """Return the places of the best sentences that fit, most shared words first.
+def _chosen(
+    sentences: Sequence[str], shared: Sequence[int], room: int
+) -> tuple[set[int], int | None]:
+    """Return the places of the best sentences that fit, most shared words first, and the place of
+    the next one, which does not fit.
 
     If none shares a word, the first that fit.
     """
@@ -68,10 +72,10 @@ def _chosen(sentences: Sequence[str], shared: Sequence[int], room: int) -> set[i
             break
         cost = counted(sentences[at])
         if cost > room:
-            break
+            return chosen, at
         chosen.add(at)
         room -= cost
-    return chosen
+    return chosen, None
 
 
 def _joined(sentences: Sequence[str], chosen: set[int], beginning: str) -> str:

@@ -27,7 +27,7 @@ ROOMS: Final = ((5, 120), (10, 60))
 """(rank, tokens): so many tokens may the texts up to a rank have, if not everything fits."""
 LEAST_ROOM: Final = 40
 """The tokens of every further text."""
-_LEAST_LINE = 20
+_LEAST_LINE = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +96,10 @@ class FilledBlock:
 def filled(candidates: Sequence[Candidate], plan: BlockPlan) -> FilledBlock:
     """Choose the best candidates that fit the budget, and write them in order of time.
 
-    If not all fit, long texts are cut to the sentences that match the question. What is left of the
-    budget in the end goes to cut texts, best first.
+    If not all fit, long texts are cut to the sentences that match the question, and the last lines
+    to what is left. The first line of which nothing useful fits ends the block: no line with a
+    lower rank takes its place. Lines that belong together are skipped if they do not fit. What is
+    left of the budget in the end goes to cut texts, best first.
 
     Args:
         candidates: best first, each memory once.
@@ -119,14 +121,9 @@ def filled(candidates: Sequence[Candidate], plan: BlockPlan) -> FilledBlock:
         limit = None
         if not fits_whole:
             limit = next((tokens for last, tokens in ROOMS if len(placed) < last), LEAST_ROOM)
-        cut = [_cut(line, limit, plan) for line in group]
-        cost = sum(map(plan.cost_of, cut))
-        if cost > room and not placed and len(cut) == 1:
-            # Not even the best fits: show as much of it as makes sense.
-            cut = [_cut(cut[0], max(room - cost + counted(cut[0].text), _LEAST_LINE), plan)]
-            cost = sum(map(plan.cost_of, cut))
+        cut, cost = _fitting(group, limit, room, plan)
         if cost > room:
-            if room < _LEAST_LINE:
+            if len(group) == 1:
                 break
             continue
         room -= cost
@@ -161,6 +158,23 @@ def _cut(line: BlockLine, limit: int | None, plan: BlockPlan) -> BlockLine:
         return line
     text = excerpt(line.text, limit, plan.stems)
     return line if text == line.text else replace(line, text=text)
+
+
+def _fitting(
+    group: Sequence[BlockLine], limit: int | None, room: int, plan: BlockPlan
+) -> tuple[list[BlockLine], int]:
+    """Return the lines, cut to ``limit`` tokens each and to what the room has for them, and their
+    cost; it exceeds the room if too little of them would be left.
+    """
+    lines = [_cut(line, limit, plan) for line in group]
+    cost = sum(map(plan.cost_of, lines))
+    share = (room - cost + sum(counted(line.text) for line in lines)) // len(lines)
+    while cost > room and share >= _LEAST_LINE:
+        lines = [_cut(line, share, plan) for line in group]
+        cost = sum(map(plan.cost_of, lines))
+        # A cut text may cost a little more than its share.
+        share -= max(cost - room, 1)
+    return lines, cost
 
 
 def _grown(

@@ -67,3 +67,8 @@ def test_a_script_without_blanks_is_cut_anywhere() -> None:
 def test_without_a_question_the_beginning_stays() -> None:
     text = " ".join(SENTENCES * 10)
     assert excerpt(text, 30).startswith(SENTENCES[0])
+
+
+def test_what_a_short_first_sentence_leaves_goes_to_the_next_one() -> None:
+    text = "I saw. It dies in the step which writes the file of a customer, for want of room."
+    assert excerpt(text, 12) == "I saw. It dies in the step which writes …"
