@@ -117,6 +117,12 @@ class LegResults:
             self.ranked[name] = [candidate.pk for candidate in candidates]
 
     @property
+    def found_directly(self) -> list[RecallCandidate]:
+        """The results of words and of vectors, one after the other."""
+        pks = (pk for leg in ("text", "vector") for pk in self.ranked.get(leg, ()))
+        return [self.candidates[pk] for pk in pks]
+
+    @property
     def agreed(self) -> int | None:
         """The key of the memory that is first by text and by vectors, or None.
 
@@ -181,27 +187,33 @@ class SnapshotSearch:
         legs: LegResults,
         query_vector: NDArray[np.float32] | None,
         limit: int,
+        known: Mapping[int, RecallCandidate | None],
     ) -> None:
         """Search words and vectors again with this narrowing, and judge both searches together.
 
         Args:
             more: receives the ranked keys.
             legs: the first search; it receives the candidates and their relevance.
+            known: the candidates of the first search by key; None if this narrowing excludes one.
         """
         pool, terms = legs.pool, legs.terms
         if pool is None or terms is None:
             return
+        reader = CandidateReader(self.snapshot, self.narrowing, known)
         with self.snapshot.engine.deadlines(self.snapshot) as deadline:
             more.deadline = deadline
             if legs.matches is not None and terms.stems and self._weighs("text"):
                 with self.timed("text"), self._bounded("text", more):
-                    found = recall.by_text(legs.matches, terms.stems, self._shown, limit)
+                    found = recall.by_text(legs.matches, terms.stems, reader, limit)
                     more.put("text", found)
             if query_vector is not None and self._weighs("vector"):
                 with self.timed("vector"), self._bounded("vector", more):
-                    found = recall.by_vector(query_vector, self._shown, limit, self.vectors)
+                    found = recall.by_vector(query_vector, reader, limit, self.vectors)
                     more.put("vector", found)
         new = {pk: each for pk, each in more.candidates.items() if pk not in legs.candidates}
+        if not new:
+            legs.judge()
+            return
         legs.candidates.update(new)
         members = {candidate.pk: candidate for candidate in pool.candidates} | new
         candidates = in_order(list(members.values()))

@@ -293,7 +293,7 @@ class Recall:
         if is_talk and not others and not supports.has_other_conversations(self.snapshot, crowd):
             return ranked
         if others < top_n - limit:
-            more = self._others(ranked, legs, crowd)
+            more = self._others(ranked, legs, crowd, origins)
             ranked, names = [*ranked, *more], [*names, *origins.names_of(more)]
         relevance, flooded = legs.judge(), self._is_flooded(legs, crowd, origins)
         claims = [
@@ -319,21 +319,31 @@ class Recall:
         self, legs: LegResults, crowd: Collection[NamedSource], origins: _Origins
     ) -> bool:
         """Return True if one of the crowd has most of what words and vectors found."""
-        pks = [pk for leg in ("text", "vector") for pk in legs.ranked.get(leg, ())]
-        candidates = [legs.candidates[pk] for pk in pks]
-        origins.look_up(candidates)
-        return flooding([origins.names(candidate) for candidate in candidates], crowd)
+        found = legs.found_directly
+        origins.look_up(found)
+        return flooding([origins.names(candidate) for candidate in found], crowd)
 
     def _others(
         self,
         ranked: Sequence[RatedCandidate],
         legs: LegResults,
         crowd: Collection[NamedSource],
+        origins: _Origins,
     ) -> list[RatedCandidate]:
         """Return what words and vectors find outside of the crowd, ranked behind all others."""
         more = LegResults(legs.deadline)
-        search = self._search(self.narrowing.without_sources(crowd))
-        search.fill(more, legs, self._vector, self._top_n)
+        narrowing = self.narrowing.without_sources(crowd)
+        found = legs.found_directly
+        origins.look_up(found)
+        # Most of what is found again is known, and whether it comes from the crowd.
+        names = {candidate.pk: origins.names(candidate) for candidate in found}
+        excluded = {
+            each
+            for each in set(names.values())
+            if any(source.name in narrowing.without for source in each)
+        }
+        before = {each.pk: None if names[each.pk] in excluded else each for each in found}
+        self._search(narrowing).fill(more, legs, self._vector, self._top_n, before)
         known = {rated.candidate.pk for rated in ranked}
         fused = [
             candidate

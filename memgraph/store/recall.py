@@ -7,9 +7,10 @@ excludes never takes a place in a leg, and never serves as a neighbour or as an 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -228,12 +229,21 @@ class RecallCandidate(NamedTuple):
 
 
 class CandidateReader:
-    """Reads the candidates that pass a filter on a snapshot, each row once for all legs."""
+    """Reads the candidates that pass a filter on a snapshot, each row once for all legs.
 
-    def __init__(self, snapshot: Snapshot, narrowing: RecallFilter) -> None:
+    Args:
+        known: candidates that were read before, by key; None: the filter excludes the memory.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        narrowing: RecallFilter,
+        known: Mapping[int, RecallCandidate | None] = MappingProxyType({}),
+    ) -> None:
         self.snapshot = snapshot
         self.narrowing = narrowing
-        self._known: dict[int, RecallCandidate | None] = {}
+        self._known = dict(known)
 
     def read(self, pks: Sequence[int]) -> list[RecallCandidate]:
         """Return the memories of ``pks`` that pass the filter, in the order of ``pks``."""
