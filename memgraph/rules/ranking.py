@@ -24,12 +24,17 @@ class FusedCandidate(NamedTuple, Generic[Id]):
     """A candidate after the merge.
 
     Attributes:
-        ranks: the candidate's rank by leg, from 1; legs without it are absent.
+        places: the ranks of all candidates by leg.
     """
 
     id: Id
     score: float
-    ranks: dict[str, int]
+    places: Mapping[str, Mapping[Id, int]]
+
+    @property
+    def ranks(self) -> dict[str, int]:
+        """The candidate's rank by leg, from 1; legs without it are absent."""
+        return {leg: ranks[self.id] for leg, ranks in self.places.items() if self.id in ranks}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,22 +93,21 @@ def reciprocal_rank_fusion(
             raise InvalidInput(
                 f"the weight of leg {name!r} must be a finite number, 0 or more", leg=name
             )
-    ranks: dict[Id, dict[str, int]] = {}
-    scores: dict[Id, float] = {}
     # By name, so that the terms of a sum are always added in the same order.
-    for name in sorted(legs):
+    places = {name: _places(legs[name]) for name in sorted(legs)}
+    scores: dict[Id, float] = {}
+    for name, ranks in places.items():
         share = weights.get(name, 1.0)
-        for rank, candidate in enumerate(legs[name], start=1):
-            by_leg = ranks.get(candidate)
-            if by_leg is None:
-                ranks[candidate] = {name: rank}
-                scores[candidate] = share / (k + rank)
-            elif name not in by_leg:
-                by_leg[name] = rank
-                scores[candidate] += share / (k + rank)
+        for candidate, rank in ranks.items():
+            scores[candidate] = scores.get(candidate, 0.0) + share / (k + rank)
     # Even a reversed sort is stable, so that equal scores stay in the order of their ids.
     order = sorted(sorted(scores), key=scores.__getitem__, reverse=True)
-    return [FusedCandidate(each, scores[each], ranks[each]) for each in order[:limit]]
+    return [FusedCandidate(each, scores[each], places) for each in order[:limit]]
+
+
+def _places(ids: Sequence[Id]) -> dict[Id, int]:
+    """Return the rank of each id, from 1: its first one."""
+    return dict(zip(reversed(ids), range(len(ids), 0, -1), strict=True))
 
 
 def modifiers(

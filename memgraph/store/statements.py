@@ -155,7 +155,7 @@ class Executed(ABC):
         self, make: Callable[[Any], T], other: Any, values: Values = None, /, **more: Any
     ) -> list[T]:
         """Return ``make(row)`` for each row."""
-        return [make(row) for row in self._execute(other, values, more).fetchall()]
+        return list(map(make, self._execute(other, values, more).fetchall()))
 
     def row(self, other: Any, values: Values = None, /, **more: Any) -> Any:
         """Return the first row, or None if there is no row."""
