@@ -212,12 +212,13 @@ class RecallTrace:
     Attributes:
         change_seq: the last journal entry in the snapshot.
         left_out: numbers by reason; see ``Receipt.left_out``.
-        match: the search terms as an FTS5 expression; empty: none.
+        match: the search terms as an FTS5 expression; empty: none; None: nothing is hidden from the
+            reader, so that its hidden matches need not be searched.
     """
 
     change_seq: int | None = field(default=None, compare=False)
     left_out: Mapping[str, int] | None = field(default=None, compare=False)
-    match: str = field(default="", compare=False)
+    match: str | None = field(default="", compare=False)
 
 
 class Bundle(Value):

@@ -75,7 +75,7 @@ class LegResults:
         successors: for each key in ``replaced``, the keys of its active successors.
         marks: the edges that were read of the candidates; the recall adds more.
         links: (key, other key, weight), see ``CandidatePool``.
-        match: the search words as an FTS5 expression; empty if there are none.
+        match: see ``RecallTrace``.
         relevance: 0..1 by key; empty until ``judge`` is called.
         pool, terms: the input of the context leg; None if it did not run.
         matches: the memories that contain words of the question; None if the lookup timed out.
@@ -91,7 +91,7 @@ class LegResults:
     successors: dict[int, list[int]] = field(default_factory=dict)
     marks: MarkGraph = field(default_factory=MarkGraph)
     links: list[tuple[int, int, float]] = field(default_factory=list)
-    match: str = ""
+    match: str | None = ""
     relevance: dict[int, float] = field(default_factory=dict)
     pool: CandidatePool | None = None
     terms: QueryTerms | None = None
@@ -235,8 +235,9 @@ class SnapshotSearch:
         terms = choose_terms(question, {}, 0)
         if matches is not None:
             terms = choose_terms(question, matches.frequencies, matches.documents)
-        if terms.stems:
-            legs.match = terms.match
+        if matches is not None and terms.stems:
+            sees_all = recall.sees_all(matches, self.narrowing.view.viewer)
+            legs.match = None if sees_all else terms.match
         if matches is not None and terms.stems and self._weighs("text"):
             self._leg(legs, "text", lambda n, by: recall.by_text(matches, terms.stems, by, n))
         if query_vector is not None and self._weighs("vector") and self._has_loaded(legs):

@@ -7,9 +7,9 @@ excludes never takes a place in a leg, and never serves as a neighbour or as an 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -275,6 +275,14 @@ def by_text(
         examined, count = count, count * _WIDENED
 
 
+def sees_all(matches: TextMatches, viewer: Viewer) -> bool:
+    """Return True if a viewer sees every memory of the store, as far as its marks show.
+
+    Only if every mark of a hidden memory collided with one of a visible memory, it would be wrong.
+    """
+    return predicate(viewer).agent_id is None and matches.marks <= _text_marks(viewer)
+
+
 @lru_cache(maxsize=256)
 def _text_marks(viewer: Viewer) -> frozenset[int]:
     rule = predicate(viewer)
@@ -515,7 +523,11 @@ def _fetch_candidates(
     narrowing: RecallFilter,
     values: dict[str, Any],
 ) -> list[RecallCandidate]:
-    return statement.mapped(RecallCandidate._make, snapshot, narrowing.params | values)
+    return statement.mapped(_of_row, snapshot, narrowing.params | values)
+
+
+# ``_make`` without its check: the statements select these columns.
+_of_row: Callable[[Any], RecallCandidate] = partial(tuple.__new__, RecallCandidate)
 
 
 # The state of the whole database that a recall needs, read in one statement.

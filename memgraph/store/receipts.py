@@ -64,7 +64,7 @@ class NewReceipt:
 
     Attributes:
         bundle: the delivered recall, unless it was a text.
-        match, narrowing: the search expression and the searched scope.
+        match, narrowing: the search expression, see ``RecallTrace``, and the searched scope.
         bulletin: the delivered bulletin, if it was one.
         beside: the id of the receipt of a bulletin that was delivered together with it.
         hidden: the ids of matching memories that the reader may not see, by reason; None: they
@@ -73,7 +73,7 @@ class NewReceipt:
 
     receipt: Receipt
     bundle: Bundle | None = None
-    match: str = ""
+    match: str | None = ""
     narrowing: RecallFilter | None = None
     bulletin: Bulletin | None = None
     beside: str | None = None
@@ -91,7 +91,7 @@ class NewReceipt:
         if snapshot is not None and self.match and self.narrowing is not None:
             self.hidden = hidden_matches(snapshot, self.match, self.narrowing)
         else:
-            self.hidden = {}
+            self.hidden = _none_hidden() if self.match is None else {}
 
 
 class StoredReceipt(NamedTuple):
@@ -541,10 +541,14 @@ def hidden_matches(snapshot: Snapshot, match: str, narrowing: RecallFilter) -> d
     expression = snapshot.engine.phrases.expression(match)
     values = unrestricted.params | {"match": expression, "met_at": narrowing.at}
     values |= {"most_met": MOST_MET, "most_hidden": MOST_HIDDEN}
-    result: dict[str, list[str]] = {"scope": [], "clearance": []}
+    result = _none_hidden()
     for memory_id, *facts in statement.rows(snapshot, values):
         result[_reason(narrowing.view.viewer, ScopeFacts(*facts))].append(memory_id)
     return result
+
+
+def _none_hidden() -> dict[str, list[str]]:
+    return {"scope": [], "clearance": []}
 
 
 @prepared

@@ -301,6 +301,11 @@ class TextMatches:
         self.frequencies = {term: count for term, count in counts.items() if count}
         self._best: dict[tuple[tuple[str, ...], frozenset[int] | None], list[int]] = {}
 
+    @property
+    def marks(self) -> frozenset[int]:
+        """The marks of all memories, see `postings.mark_of`."""
+        return frozenset(mark for part in self._parts for mark in part.marks)
+
     def best(
         self, terms: Collection[str], limit: int, marks: frozenset[int] | None = None
     ) -> list[int]:

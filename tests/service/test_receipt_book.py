@@ -17,6 +17,7 @@ from memgraph.model.recall import RecallRequest
 from memgraph.model.receipts import Receipt
 from memgraph.operations.life.consolidation import Consolidator
 from memgraph.operations.read import receipts as module
+from memgraph.rules.scope import Viewer
 from memgraph.store import receipts
 
 NAME = "orc-1"
@@ -121,6 +122,8 @@ def test_it_waits_before_each_receipt_that_it_prepares(
     service: MemoryService, orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     orc.remember(TEXT)
+    # Only where something is hidden, hidden matches are searched.
+    orc.remember("The key hangs in the cellar.", sensitivity="Restricted")
     orc.recall("lantern")
     orc.recall("lantern")
     with service.opened(NAME) as opened:
@@ -144,6 +147,22 @@ def test_it_waits_before_each_receipt_that_it_prepares(
             opened.recalls.__exit__()
         writing.join(30.0)
         assert not opened.receipts.waiting
+
+
+def test_hidden_matches_are_searched_for_readers_who_may_miss_some(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    orc.remember(TEXT, agent_id="ada")
+    readers = [orc, service.orchestrator(NAME, viewer=Viewer(agent_id="bo"))]
+    receipt_ids = [reader.recall("lantern").receipt_id for reader in readers]
+    with (
+        service.opened(NAME) as opened,
+        patch.object(receipts, "hidden_matches", wraps=receipts.hidden_matches) as searched,
+    ):
+        opened.receipts.flush()
+    assert searched.call_count == 1
+    left_out = [orc.receipts.get(receipt_id).left_out for receipt_id in receipt_ids]
+    assert [(each["scope"], each["clearance"]) for each in left_out if each] == [(0, 0), (1, 0)]
 
 
 def test_where_very_many_wait_the_steps_are_longer(
