@@ -76,13 +76,11 @@ def open_directory(name: str | bytes, dir_fd: int | None = None) -> AbstractCont
     return _opened(name, _DIRECTORY_FLAGS, dir_fd)
 
 
-def read_safely(
-    name: str | bytes, dir_fd: int, *, max_bytes: int, settle_seconds: float = SETTLE_SECONDS
-) -> FileContent:
+def read_safely(name: str | bytes, dir_fd: int, *, max_bytes: int) -> FileContent:
     """Return the content of a regular file that nobody is writing and that has no other hard link.
 
     With a read lease of the system, writers wait while the file is read; without leases the file
-    must have been unchanged for ``settle_seconds``. In both cases it must not change while it is
+    must have been unchanged for ``SETTLE_SECONDS``. In both cases it must not change while it is
     read.
 
     Raises:
@@ -91,7 +89,7 @@ def read_safely(
     """
     with _opened(name, _FILE_FLAGS, dir_fd) as descriptor:
         try:
-            return _read_open(descriptor, max_bytes, settle_seconds)
+            return _read_open(descriptor, max_bytes)
         except OSError as error:
             raise _file_error(error) from error
 
@@ -105,13 +103,13 @@ def check_safely(name: str | bytes, dir_fd: int) -> None:
     with suppress(IngestRejected), _opened(name, _FILE_FLAGS, dir_fd) as descriptor:
         status = os.fstat(descriptor)
         if stat.S_ISREG(status.st_mode):
-            _check_at_rest(descriptor, status, SETTLE_SECONDS, keep=False)
+            _check_at_rest(descriptor, status, keep=False)
 
 
-def _read_open(descriptor: int, max_bytes: int, settle_seconds: float) -> FileContent:
+def _read_open(descriptor: int, max_bytes: int) -> FileContent:
     before = os.fstat(descriptor)
     _check_shape(before, max_bytes)
-    is_leased = _check_at_rest(descriptor, before, settle_seconds, keep=True)
+    is_leased = _check_at_rest(descriptor, before, keep=True)
     try:
         before = os.fstat(descriptor)
         _check_shape(before, max_bytes)
@@ -130,16 +128,14 @@ def _read_open(descriptor: int, max_bytes: int, settle_seconds: float) -> FileCo
     return FileContent(data, hashlib.sha256(data).hexdigest())
 
 
-def _check_at_rest(
-    descriptor: int, status: os.stat_result, settle_seconds: float, *, keep: bool
-) -> bool:
+def _check_at_rest(descriptor: int, status: os.stat_result, *, keep: bool) -> bool:
     """Check that nobody is writing a file; return True if a lease is kept."""
     is_leased = _take_lease(descriptor)
     if is_leased and not keep:
         _release_lease(descriptor)
     age = time.time() - status.st_mtime
     # A modification time in the future does not show how long the file has been unchanged.
-    if not is_leased and 0 <= age < settle_seconds:
+    if not is_leased and 0 <= age < SETTLE_SECONDS:
         raise StillBeingWritten
     return is_leased and keep
 

@@ -31,8 +31,8 @@ def folder(tmp_path: Path) -> Iterator[int]:
         yield descriptor
 
 
-def read(name: str, folder: int, **options: float) -> FileContent:
-    return read_safely(name, folder, max_bytes=LIMIT, settle_seconds=options.get("settle", 0.0))
+def read(name: str, folder: int) -> FileContent:
+    return read_safely(name, folder, max_bytes=LIMIT)
 
 
 def refused(name: str, folder: int) -> str:
@@ -83,12 +83,13 @@ def test_without_leases_a_file_must_have_settled(
     tmp_path: Path, folder: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ingest.safe_files.sys.platform", "other")
+    monkeypatch.setattr("ingest.safe_files.SETTLE_SECONDS", 3600)
     path = tmp_path / "a.txt"
     path.write_bytes(b"words")
     with pytest.raises(StillBeingWritten):
-        read("a.txt", folder, settle=3600)
+        read("a.txt", folder)
     os.utime(path, (1, 1))
-    assert read("a.txt", folder, settle=3600).data == b"words"
+    assert read("a.txt", folder).data == b"words"
 
 
 def test_a_file_that_changes_under_the_reader(
@@ -97,6 +98,7 @@ def test_a_file_that_changes_under_the_reader(
     monkeypatch.setattr("ingest.safe_files.sys.platform", "other")
     path = tmp_path / "a.txt"
     path.write_bytes(b"words")
+    os.utime(path, (1, 1))
     real = os.read
 
     def grow(descriptor: int, size: int) -> bytes:
