@@ -54,6 +54,30 @@ def test_a_case_shows_both_sides_and_suggests(orc: Orchestrator, clock: FixedClo
     assert orc.get(further).status is MemoryStatus.ACTIVE
 
 
+def test_what_lost_replaces_what_won_only_after_the_decision_is_reopened(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    old, new, edge = rival(orc, clock)
+    mark = orc.relate(new, "Updates", old, weight=0.9)
+    later = put(orc, "The office is in Faro.")
+    orc.contradictions.resolve(edge, winner=old, reason="the letterhead says so")
+
+    def status() -> list[str]:
+        return [orc.get(each).status.value for each in (old, new, later)]
+
+    with pytest.raises(Conflict, match=f"reopen {edge[-6:].lower()} first"):
+        orc.contradictions.accept(mark, reason="the lease says so")
+    assert status() == ["active", "superseded", "active"]
+    orc.relate(later, "Updates", old)
+    # Also over what replaced the winner.
+    with pytest.raises(Conflict, match="reopen"):
+        orc.relate(new, "Updates", later)
+    assert status() == ["superseded", "superseded", "active"]
+    orc.contradictions.reopen(edge, reason="an old letterhead")
+    orc.relate(new, "Updates", later)
+    assert status() == ["superseded", "active", "superseded"]
+
+
 def test_a_dismissed_pair_is_not_raised_again(
     orc: Orchestrator, service: MemoryService, clock: FixedClock
 ) -> None:

@@ -64,12 +64,8 @@ def require_unreplaced(snapshot: Snapshot, memory_id: str, *, view: View | None)
 
     The error names it in ``replaced_by``, unless the view hides it.
     """
-    ids = [memory_id, *edges.successors(snapshot, memory_id)]
-    for one in ids:
-        for _, record in _lost(snapshot, one):
-            if record.winner_id not in ids:
-                ids += [record.winner_id, *edges.successors(snapshot, record.winner_id)]
-    active = memories.active_ids(snapshot, ids) - {memory_id}
+    ids, _ = prevailing(snapshot, memory_id)
+    active = memories.active_ids(snapshot, ids)
     if not active:
         return
     visible = sorted(memories.existing_ids(snapshot, sorted(active), view))
@@ -79,6 +75,19 @@ def require_unreplaced(snapshot: Snapshot, memory_id: str, *, view: View | None)
         memory_id=memory_id,
         replaced_by=visible,
     )
+
+
+def prevailing(snapshot: Snapshot, memory_id: str) -> tuple[list[str], list[Edge]]:
+    """Return the memories that replaced one or won against it, those that replaced them or won
+    against them, and so on; then the contradictions that they won.
+    """
+    ids, decided = [memory_id, *edges.successors(snapshot, memory_id)], list[Edge]()
+    for each in ids:
+        for edge, record in _lost(snapshot, each):
+            decided.append(edge)
+            if record.winner_id not in ids:
+                ids += [record.winner_id, *edges.successors(snapshot, record.winner_id)]
+    return ids[1:], decided
 
 
 def correction_of(

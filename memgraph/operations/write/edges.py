@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from memgraph.errors import Conflict, InvalidInput, MemgraphError, NotFound
-from memgraph.ids import EDGE_PREFIX, IdSource
+from memgraph.ids import EDGE_PREFIX, IdSource, short_id
 from memgraph.model.enums import EdgeType
 from memgraph.model.values import MAX_REASON_CHARS, Edge, EdgeInput, Outcome
-from memgraph.operations.write.changes import reopen, require_unreplaced, state_of
+from memgraph.operations.write.changes import prevailing, reopen, require_unreplaced, state_of
 from memgraph.rules.lifecycle import in_force, is_change_mark, plan_supersession, replaced_by
 from memgraph.store import edges, journal, memories, supports
 from memgraph.store.snapshot import JournalledTransaction, NewEntry
@@ -273,9 +273,19 @@ class EdgeWriter:
     ) -> None:
         new, old = (state_of(transaction, memory_id) for memory_id in (new_id, old_id))
         # Edges may come in any order, so a superseded memory may still replace another, but not
-        # its own successor: in a circle no memory would stay active.
+        # what prevailed over it: in a circle no memory would stay active.
         if old_id in edges.successors(transaction, new_id):
             raise Conflict("the memory to replace is itself a replacement of the newer one")
+        prevailed, decided = prevailing(transaction, new_id)
+        if old_id in prevailed:
+            ends = sorted({end for edge in decided for end in (edge.from_id, edge.to_id)})
+            visible = memories.existing_ids(transaction, ends, self.view)
+            ids = [edge.edge_id for edge in decided if {edge.from_id, edge.to_id} <= visible]
+            raise Conflict(
+                "the memory to replace prevailed over the newer one in a contradiction"
+                + (f"; reopen {short_id(ids[0])} first" if ids else ""),
+                edge_ids=ids,
+            )
         change = plan_supersession(new, old)
         if change is None:
             require_unreplaced(transaction, old_id, view=self.view)
