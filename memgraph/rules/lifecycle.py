@@ -328,9 +328,12 @@ def lost_to(winner_id: str, reason: str) -> str:
     return f"lost to {winner_id}: {reason}"
 
 
+ENDED_BY: Final = "ended by "
+
+
 def ended_by(memory_id: str) -> str:
     """Return the reason for superseding a memory that a turn says is over."""
-    return f"ended by {memory_id}"
+    return f"{ENDED_BY}{memory_id}"
 
 
 class EndOfLife(NamedTuple):

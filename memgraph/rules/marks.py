@@ -68,10 +68,12 @@ class Replacement(NamedTuple):
 
 
 class Succession(NamedTuple):
-    """The successors of a replaced memory, nearest first, and those that nothing replaced."""
+    """The successors of a replaced memory, nearest first; those that nothing replaced; and those
+    that replaced the memory itself."""
 
     chain: tuple[str, ...]
     ends: tuple[str, ...]
+    direct: tuple[str, ...]
 
 
 _NAMES: Final = {
@@ -161,7 +163,8 @@ class MarkGraph:
         chain = tuple(new for _, new in nx.generic_bfs_edges(graph, memory_id, newer))
         if not chain:
             return None
-        return Succession(chain, tuple(new for new in chain if not newer(new)) or chain)
+        ends = tuple(new for new in chain if not newer(new))
+        return Succession(chain, ends or chain, tuple(newer(memory_id)))
 
     def components(self, edges: Iterable[Edge]) -> dict[str, int]:
         """Add edges; return the number of the connected component of each of their ends."""

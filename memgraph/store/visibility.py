@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from memgraph.clock import MAX_MS
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
-from memgraph.rules.lifecycle import LOSER_CONFIDENCE
+from memgraph.rules.lifecycle import ENDED_BY, LOSER_CONFIDENCE
 from memgraph.rules.scope import Viewer, predicate
 from memgraph.store import tables
 from memgraph.store.rows import EDGE_FIELDS, EDGE_STATE, MEMORY_FIELDS
@@ -150,19 +150,25 @@ class View:
     def valid_until(self, m: Table) -> Column:
         """Return the end of a memory's validity: the one it was stored with, or an earlier one.
 
-        A memory ends when it ceases to be active. What was replaced, or lost a contradiction, ends
-        when what prevailed was said, however late that was decided, unless that was said first.
+        A memory ends when it ceases to be active. What was replaced, lost a contradiction or was
+        ended by a turn ends when what prevailed was said, however late that was decided, unless
+        that was said first.
         """
         h, a = tables.statuses.alias("h"), tables.statuses.alias("a")
         active = sa.select(sa.func.max(a.c.status_id)).where(a.c.status == MemoryStatus.ACTIVE)
         active = active.where(a.c.memory_id == m.c.memory_id, self._begun(a)).correlate(m)
-        ended = sa.select(sa.func.min(h.c.since)).where(h.c.memory_id == m.c.memory_id)
-        ended = ended.where(h.c.status_id > sa.func.coalesce(active.scalar_subquery(), 0))
-        ended = ended.where(self._begun(h)).correlate(m)
+        since = h.c.status_id > sa.func.coalesce(active.scalar_subquery(), 0)
+        ending = (h.c.memory_id == m.c.memory_id) & since & self._begun(h)
+        ended = sa.select(sa.func.min(h.c.since)).where(ending).correlate(m)
+        w, turn_id = tables.memories.alias("w"), sa.func.substr(h.c.reason, len(ENDED_BY) + 1)
+        said = sa.select(sa.func.min(stated_at(w)))
+        said = said.select_from(ordered(h, (w, w.c.memory_id == turn_id)))
+        said = said.where(ending, self._prevails(w, m)).correlate(m)
         own = m.c.valid_until
         never: Column = sa.literal_column(str(MAX_MS))
-        ends = (sa.func.coalesce(end, never) for end in (own, self._replaced_at(m)))
-        earliest = least(ended.scalar_subquery(), least(*ends))
+        prevailed = (own, self._replaced_at(m), said.scalar_subquery())
+        ends = (sa.func.coalesce(end, never) for end in prevailed)
+        earliest = least(ended.scalar_subquery(), *ends)
         return sa.case((self.status(m) == MemoryStatus.ACTIVE, own), else_=earliest)
 
     def _begun(self, h: Table) -> Column:
@@ -180,12 +186,15 @@ class View:
         return (
             sa.select(sa.func.min(stated_at(w)))
             .select_from(ordered(e, (w, w.c.memory_id == other)))
-            .where(replaces, self.edge_where(e), _scope_condition(self.viewer, w))
-            .where(stated_at(w) >= sa.func.coalesce(last_turn_at(m), stated_at(m)))
-            .where(self.status(w) != _RETRACTED)
+            .where(replaces, self.edge_where(e), self._prevails(w, m))
             .correlate(m)
             .scalar_subquery()
         )
+
+    def _prevails(self, w: Table, m: Table) -> Column:
+        """Return the condition that what replaced a memory is visible, holds and was said later."""
+        is_later = stated_at(w) >= sa.func.coalesce(last_turn_at(m), stated_at(m))
+        return is_later & _scope_condition(self.viewer, w) & (self.status(w) != _RETRACTED)
 
     def attributes(self, m: Table) -> Column:
         """Return the attributes of a memory, with only visible memories in ``supersedes``."""

@@ -159,3 +159,21 @@ def test_a_successor_that_has_no_place_in_an_answer_is_dated_like_the_others(
     [mark] = [item.mark for item in items if item.memory.memory_id == old]
     assert mark.count("(undated)") == 2
     assert all(short_id(winner) in mark for winner in winners)
+
+
+@pytest.mark.parametrize("dated_first", [True, False])
+def test_of_several_winners_one_without_a_date_leaves_the_end_unknown(
+    orc: Orchestrator, clock: FixedClock, tmp_path: Path, dated_first: bool
+) -> None:
+    path = str(tmp_path / "root" / orc.name / "memory" / "ingest" / "pier.md")
+    undated = Source(source_type=SourceType.INGEST_FILE, source_path=path)
+    old = put(orc, "The ferry leaves from pier 1.")
+    sources = [Source(), undated] if dated_first else [undated, Source()]
+    for pier, source in enumerate(sources, 2):
+        clock.advance(days=40)
+        winner = put(orc, f"The ferry leaves from pier {pier}.", source=source)
+        edge = orc.relate(winner, "Contradicts", old)
+        orc.contradictions.resolve(edge, winner=winner, reason="the timetable")
+    text = orc.context("Which ferry leaves from pier 1?").text
+    assert "Fact, replaced by [" in text
+    assert "until" not in text

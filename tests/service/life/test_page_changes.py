@@ -130,15 +130,19 @@ def test_an_end_needs_no_successor_and_can_be_undone(
 ) -> None:
     old = learned(orc, model, "Nora has a subscription to the opera.")
     [turn] = say(orc, "second", ("user", "I cancelled the opera, for good."))
+    said = orc.get(turn).created_at
+    orc._service.clock.advance(days=3)  # type: ignore[attr-defined]
     model.then({"end": [{"known": known, "turns": [1], "quote": "I cancelled the opera"}]})
     assert read(orc, "second").replaced == [old]
     assert "does not hold any more: “Nora has a subscription" in model.checks[-1]
-    assert orc.get(old).status is MemoryStatus.SUPERSEDED
+    ended = orc.get(old)
+    assert (ended.status, ended.valid_until) == (MemoryStatus.SUPERSEDED, said)
     [evidence] = behind(orc, old)
     assert [each.from_id for each in orc.trace(evidence).edges_in] == [turn]
     assert orc.verify().ok
     orc.restore(old, reason="she kept it")
-    assert orc.get(old).status is MemoryStatus.ACTIVE
+    kept = orc.get(old)
+    assert (kept.status, kept.valid_until) == (MemoryStatus.ACTIVE, None)
     assert orc.verify().ok
 
 
