@@ -490,8 +490,8 @@ def set_statuses(
 ) -> None:
     """Change the status of memories, with their history and the vector index.
 
-    The memories must have another status. The old period ends when the new one begins. A memory
-    that becomes active again counts as accessed, so that its decay starts again.
+    The memories must have another status. The old period ends when the new one begins. A retracted
+    memory that becomes active again counts as accessed, so that its decay starts again.
     """
     m, all_periods, at = tables.memories, tables.statuses, bound(transaction.at)
     current = (all_periods.c.until.is_(None), among(all_periods.c.memory_id, memory_ids))
@@ -508,7 +508,9 @@ def set_statuses(
     if status is MemoryStatus.ACTIVE:
         began = sa.select(h.c.since).where(h.c.memory_id == m.c.memory_id, h.c.until.is_(None))
         used = sa.func.coalesce(m.c.last_accessed_at, 0)
-        changed["last_accessed_at"] = greatest(used, began.correlate(m).scalar_subquery())
+        restored = greatest(used, began.correlate(m).scalar_subquery())
+        is_retracted = m.c.status == MemoryStatus.RETRACTED
+        changed["last_accessed_at"] = sa.case((is_retracted, restored), else_=m.c.last_accessed_at)
     transaction.write(sa.update(m).where(among(m.c.memory_id, memory_ids)).values(changed))
     embeddings.index(transaction).refresh(memory_ids)
 

@@ -74,6 +74,8 @@ def test_what_lost_replaces_what_won_only_after_the_decision_is_reopened(
         orc.relate(new, "Updates", later)
     assert status() == ["superseded", "superseded", "active"]
     orc.contradictions.reopen(edge, reason="an old letterhead")
+    # Being handed out is a use; this is none.
+    assert orc.get(new).last_accessed_at is None
     orc.relate(new, "Updates", later)
     assert status() == ["superseded", "active", "superseded"]
 
