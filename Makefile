@@ -44,12 +44,16 @@ test: $(STAMP)
 	@$(MAKE) --no-print-directory --jobs 2 types migrations layers lint browser typescript
 	@$(MAKE) --no-print-directory unit
 
-# What a release needs besides: another environment, the site, the wheel.
+# What a release needs besides: all of what tests take a part of, another environment, the site, the
+# wheel.
+check: export MEMGRAPH_TEST_WHOLE = 1
 check: test adapters docs dist
 
 $(BIN)/python:
 	@echo "Making .venv with $(PYTHON)"
 	@$(PYTHON) -m venv .venv
+	@# What comes with Python takes twice as long to find what is to be installed.
+	@$(PIP) --upgrade pip
 
 $(RUNTIME): $(SPECS) | $(BIN)/python
 	@echo "Installing memgraph and what it needs into .venv: a few minutes the first time, without a word"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Iterator
 
+from sampling import WHOLE
+
 MARK = "01234567"
-NUMBER = 20_000 if os.environ.get("MEMGRAPH_TEST_WHOLE") else 2_000
+NUMBER = 20_000 if WHOLE else 2_000
 LONGEST = 32_000
 
 ENDS = ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x1f", "\x85", "\u2028"]

@@ -17,13 +17,6 @@ from typing import Any, Self
 from unittest.mock import patch
 
 PATIENCE_S = 60.0
-# How often a process is killed, and the like: MEMGRAPH_TESTS=thorough is for who changes a store.
-IS_THOROUGH = os.environ.get("MEMGRAPH_TESTS") == "thorough"
-
-
-def often(times: int) -> int:
-    """How often to do what is left to chance: a quarter of it, and all of it where asked to."""
-    return times if IS_THOROUGH else max(times // 4, 1)
 
 
 def wait_until(holds: Callable[[], bool]) -> bool:

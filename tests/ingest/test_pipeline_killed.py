@@ -11,7 +11,8 @@ from collections.abc import Callable
 from multiprocessing import parent_process
 from pathlib import Path
 
-from processes import Process, often, wait_until
+from processes import Process, wait_until
+from sampling import often
 
 from ingest.claims import CLAIMS, MANIFEST_ENDING
 from ingest.pipeline import IngestPipeline

@@ -18,6 +18,7 @@ import pytest
 import service_walks  # noqa: F401  # adds its walks
 from canaries import AGENTS as AGENT_IDS, World
 from route_walks import HERE, WALKS, View
+from sampling import third
 from served_worlds import SEEING, Ask, Built, Served, served
 from test_mcp_walked import AGENTS, asks as mcp_asks
 from test_routes_walked import in_order
@@ -139,8 +140,8 @@ def test_hidden_and_absent_are_answered_alike(server: Served, who: str) -> None:
     places = beside(server, names)
     compared: set[tuple[str, str]] = set()
     different = []
-    for route in in_order(server):
-        for ask in WALKS[route](view):
+    for at, route in enumerate(in_order(server)):
+        for ask in third([*WALKS[route](view)], at):
             absent = exchanged(ask, places if route == BY_NAME else names)
             if absent == ask or _by_meaning(ask.body) or route in TOLD | GROWING:
                 continue

@@ -12,6 +12,7 @@ import service_walks  # noqa: F401  # adds its walks
 from canaries import PROJECTS, TASKS, leaks, words_in
 from fastapi.routing import iter_route_contexts
 from route_walks import HERE, WALKS, View, Walk
+from sampling import third
 from served_worlds import ONE, OUTSIDE, OWNERS, PEOPLE, SEEING, TWO, Ask, Built, Served, served
 
 PUBLIC = {"/", "/openapi.json", "/healthz", "/readyz", "/metrics"}
@@ -27,6 +28,7 @@ READ_BY_POST = (
     *("/entities/info", "/verify", "/sources/info", "/retrieve", "/listItems"),
     *("/turns/message", "/turns/step", "/turns/diagnostics"),
 )
+SENDING = WALKS["PUT", f"{HERE}/ingest/files/{{name}}"]
 DENIED = {"memory.not_found", "access.denied"}
 BRIEFLY = {*PEOPLE} - {"public", "a task", "a project", "an agent"}
 """Those who see as others do who ask everything: they send every third request of each walk."""
@@ -87,7 +89,12 @@ def _on(server: Served, who: str, walk: Walk) -> list[Told]:
     view = View(server.world, server.other, PEOPLE[who].viewer, server.made)
     found: list[Told] = []
     # The first value is visible to the caller, the last one does not exist.
-    for ask in list(walk(view))[:: 3 if who in BRIEFLY else 1]:
+    asks = list(walk(view))
+    if who in BRIEFLY:
+        asks = asks[::3]
+    elif walk is not SENDING:  # of each sender another file is refused
+        asks = [*third(asks, sorted(PEOPLE).index(who))]
+    for ask in asks:
         answer = server.ask(who, ask)
         found.append(Told(ask, answer, len(server.denied())))
         # A caller without access to the orchestrator is always refused.

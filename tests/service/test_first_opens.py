@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 
 import pytest
-from processes import Process, often
+from processes import Process
+from sampling import often
 
 from memgraph import MemoryService
 from memgraph.store import metadata

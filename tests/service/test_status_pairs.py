@@ -1,5 +1,5 @@
 """Two processes change the status of one memory at the same time: one of them wins, and the other
-is told by whom. Every pair of operations, on each engine; MEMGRAPH_TESTS=thorough repeats them."""
+is told by whom. Pairs of operations, on each engine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import PATIENCE_S, Process, often
+from processes import PATIENCE_S, Process
+from sampling import often, third
 
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.errors import Conflict, MemgraphError
@@ -193,10 +194,10 @@ def _require_agreement(names: tuple[str, str], ids: Ids, results: list[Result]) 
     assert winner in ("retract", "forget") or (code, by) == ("memory.conflict", [head]), told
 
 
-def test_of_two_changes_of_a_memory_one_wins(two: Two) -> None:
+def test_of_two_changes_of_a_memory_one_wins(two: Two, storage_url: str) -> None:
     numbers = count()
     for _ in range(ROUNDS):
-        for names in CHANGES:
+        for names in third(CHANGES, 1 if storage_url else 0):
             ids = _subject(two.orc, next(numbers))
             results = two.each(names, ids)
             assert len(_heads(two.orc, ids)) <= 1, (names, results)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import pytest
 from hypothesis import example, given, settings, strategies as st
+from sampling import WHOLE
 from working import put, working
 
 from memgraph.clock import MS_PER_DAY, FixedClock, iso
@@ -188,7 +189,7 @@ EVENTS = st.tuples(st.sampled_from(WORDS), st.integers(0, 30), st.integers(0, 30
 )
 @example([*CONTRADICTING, ("resolve", 0, 0), ("reopen", 0, 0), ("dismiss", 0, 0)], 1)
 @example([("remember", 0, 0), ("remember", 0, 0), ("mark", 0, 1), ("contradict", 0, 1)], 1)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6 if WHOLE else 2, deadline=None)
 def test_an_earlier_time_has_its_memories_statuses_and_edges(
     events: list[tuple[str, int, int]], pause: int
 ) -> None:

@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 from unittest.mock import patch
 
 from page_models import add
-from processes import Process, often, wait_until
+from processes import Process, wait_until
+from sampling import often
 
 from memgraph import MemoryService
 from memgraph.model.conversation import UserTurn
