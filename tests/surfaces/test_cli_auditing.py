@@ -52,8 +52,8 @@ def test_a_case_of_which_one_side_fell_says_so(
 ) -> None:
     _, newer, edge = contradiction()
     cli("retract", "orc-1", newer, *WHY)
-    told = "moot: one side is no longer in force"
-    assert cli("contradictions", "orc-1").out == "nothing to decide\n"
+    told = "one side is no longer in force"
+    assert cli("contradictions", "orc-1").out.startswith("nothing to decide\n")
     assert told in cli("contradictions", "orc-1", "--memory-id", newer).out
     assert told in cli("case", "orc-1", edge).out
     cli("restore-memory", "orc-1", newer, *WHY)
@@ -89,7 +89,7 @@ def test_a_mark_is_listed_with_both_lines_and_decided_by_its_short_id(cli: Comma
     assert cli("accept", "orc-1", mark, *WHY).out.startswith(f"accepted {mark}: ")
     assert cli.json("get", "orc-1", older)["status"] == "superseded"
     assert f"replaces this ({WHY[-1]})" in cli("trace", "orc-1", older).out
-    assert cli("contradictions", "orc-1").out == "nothing to decide\n"
+    assert cli("contradictions", "orc-1").out.startswith("nothing to decide\n")
     listing = ("contradictions", "orc-1", "--resolved")
     for command in (("case", "orc-1", edge), listing):
         decided = cli(*command).out

@@ -330,6 +330,7 @@ _SHORT: Final = frozenset(
     )
 )
 _COUNTS: Final = ("counts", lambda run: {name: n for name, n in run.counts.items() if n})
+_RANKS: Final = ("ranks", lambda item: item.legs)
 _MODIFIERS: Final = (
     "modifiers",
     lambda item: {name: n for name, n in item.modifiers.items() if n != 1},
@@ -355,9 +356,9 @@ COLUMNS: Final[Mapping[str, Sequence[Column]]] = {
     ),
     "RecallItem": (
         ("id", lambda item: short_id(item.memory.memory_id)),
-        *("score", "legs", _MODIFIERS, "effective_confidence"),
+        *("score", _RANKS, _MODIFIERS, "effective_confidence"),
     ),
-    "ReceiptItem": ("memory_id", "score", "legs", _MODIFIERS, "reasons"),
+    "ReceiptItem": ("memory_id", "score", _RANKS, _MODIFIERS, "reasons"),
     "ReceiptMention": (
         *("receipt_id", "at", "purpose", "memory_ids", "conversation_id", "workflow_run_id"),
         "step_id",

@@ -188,8 +188,11 @@ _NOT_OF_MEMORIES: Final = frozenset(
 def _contradictions(screen: Screen, page: ContradictionPage, call: Call) -> None:
     if page.items:
         _show_pairs(screen, page.items)
+    elif call["resolved"]:
+        screen.line("nothing found")
     else:
-        screen.line("nothing found" if call["resolved"] else "nothing to decide")
+        screen.line("nothing to decide")
+        screen.line("without a language model few changes between turns are marked", style="dim")
 
 
 def _show_pairs(screen: Screen, pairs: Sequence[Contradiction]) -> None:
@@ -239,7 +242,7 @@ def _show_pair(
         standing = f"{state} on {day(edge.resolved_at)}, raised on {day(edge.created_at)}"
     if moot:
         is_undone = winner is not None
-        standing += ", undone since" if is_undone else ", moot: one side is no longer in force"
+        standing += ", undone since" if is_undone else ", one side is no longer in force"
     pair = f"{numbers[edge.from_id]} {edge.relation} {numbers[edge.to_id]}{odds}"
     screen.heading(f"{short_id(edge.edge_id)}  {pair}, {standing}")
     screen.block(records(lines, first=first).rstrip(), indent=2)
