@@ -137,8 +137,10 @@ def show_detail(screen: Screen, result: Any, known: Known, indent: int = 0) -> N
         if item not in _NOTHING
     }
     only = next(iter(shown.values()), ())
-    # A page of a list; other values say which of their lists it is.
+    # A page of a list; other values, and further lists, say which of their lists it is.
+    first = next((item for item in values.values() if isinstance(item, tuple | list)), ())
     is_page = type(result).__name__ not in FIELDS and isinstance(only, tuple | list)
+    is_page &= not only or only is first
     if len(shown) < 2 and not title and is_page:
         show_rows(screen, only, known, indent)
         shown = {}
