@@ -97,9 +97,9 @@ def filled(candidates: Sequence[Candidate], plan: BlockPlan) -> FilledBlock:
     """Choose the best candidates that fit the budget, and write them in order of time.
 
     If not all fit, long texts are cut to the sentences that match the question, and the last lines
-    to what is left. The first line of which nothing useful fits ends the block: no line with a
-    lower rank takes its place. Lines that belong together are skipped if they do not fit. What is
-    left of the budget in the end goes to cut texts, best first.
+    to what is left. The first line of which, with what it must stand beside, nothing useful fits
+    ends the block: no line with a lower rank takes its place. What is left of the budget in the end
+    goes to cut texts, best first.
 
     Args:
         candidates: best first, each memory once.
@@ -123,9 +123,7 @@ def filled(candidates: Sequence[Candidate], plan: BlockPlan) -> FilledBlock:
             limit = next((tokens for last, tokens in ROOMS if len(placed) < last), LEAST_ROOM)
         cut, cost = _fitting(group, limit, room, plan)
         if cost > room:
-            if len(group) == 1:
-                break
-            continue
+            break
         room -= cost
         groups.append(cut)
         placed.update(line.memory_id for line in cut)
