@@ -189,6 +189,13 @@ def test_a_question_comes_with_its_answer(orc: Orchestrator) -> None:
     assert alone not in found
 
 
+def test_one_word_is_an_answer(orc: Orchestrator) -> None:
+    question = say(orc, "Do we cancel the contract with the harbour?", "user")
+    answer = say(orc, "No.", "Mira")
+    say(orc, "Fine.", "user")
+    assert orc.context("Was the harbour contract cancelled?").memory_ids == (question, answer)
+
+
 def test_what_goes_on_after_a_colon_comes_too(orc: Orchestrator) -> None:
     first = say(orc, "Two things about the harbour:", "Mira")
     second = say(orc, "Nine on weekdays, noon on Sundays.", "Mira")

@@ -270,7 +270,10 @@ def _is_silent(memory: Memory) -> bool:
 
 
 def _add_answers(found: _Found, snapshot: Snapshot, narrowing: recall_rows.RecallFilter) -> None:
-    """Add the answer to each bare question, and the turn that goes on after an unfinished one."""
+    """Add the answer to each bare question, and the turn that goes on after an unfinished one.
+
+    "No." answers a question, though it says nothing alone.
+    """
     open_turns = [
         memory
         for memory in found.memories.values()
@@ -284,7 +287,7 @@ def _add_answers(found: _Found, snapshot: Snapshot, narrowing: recall_rows.Recal
     following = recall_rows.following(snapshot, ids, narrowing)
     for memory in open_turns:
         answer = following.get(memory.memory_id)
-        if answer is not None and not is_question(answer.content) and not _is_silent(answer):
+        if answer is not None and not is_question(answer.content):
             found.add(answer)
             found.beside[memory.memory_id] = (answer.memory_id,)
         elif is_question(memory.content):
