@@ -167,7 +167,7 @@ def check_memories(snapshot: Snapshot, report: VerifyReport) -> None:
             report.add(FindingCode.MEMORY_EDITED, "the memory was journalled twice", memory_id)
             continue
         number, last = number + 1, memory_id
-        stored_hash, terms, metadata, seq, at, details, erased, dated = row[width:]
+        stored_hash, terms, metadata, seq, at, details, erased = row[width:]
         if not isinstance(content, str):
             report.add(FindingCode.MEMORY_CONTENT_DAMAGED, "the content is not text", memory_id)
             continue
@@ -181,7 +181,7 @@ def check_memories(snapshot: Snapshot, report: VerifyReport) -> None:
                 message = "the content does not match its hash"
                 report.add(FindingCode.MEMORY_CONTENT_DAMAGED, message, memory_id)
             elif seq is not None and not _as_journalled(
-                row[:width], stored_hash, at, _object(details), dated
+                row[:width], stored_hash, at, _object(details)
             ):
                 message = "the memory differs from the journal entry of its creation"
                 report.add(FindingCode.MEMORY_EDITED, message, memory_id, seq=seq)
@@ -283,16 +283,11 @@ def _check_anchor(
 
 
 def _as_journalled(
-    fields: Sequence[Any], stored_hash: str, at: int, details: Mapping[str, Any], dated: str | None
+    fields: Sequence[Any], stored_hash: str, at: int, details: Mapping[str, Any]
 ) -> bool:
     if details.get("content_hash") != stored_hash:
         return False
     row = dict(zip(SEALED_FIELDS, fields, strict=True))
-    if dated is not None:
-        if row["event_time"] != _object(dated).get("event_time"):
-            return False
-        # It was stored without a date.
-        row["event_time"] = None
     try:
         return (row["created_at"], memory_seal(row)) == (at, details.get("seal"))
     except TypeError:  # a column contains bytes, which memgraph never writes

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from memgraph.model.enums import EdgeType, EmbeddingState
 from memgraph.store import tables
-from memgraph.store.journal import DATE, SEALED_FIELDS
+from memgraph.store.journal import SEALED_FIELDS
 from memgraph.store.statements import Column, greatest, unindexed
 from memgraph.store.text_index import metadata_of
 
@@ -38,19 +38,14 @@ def redactions() -> sa.Select[Any]:
 
 
 def memories() -> sa.Select[Any]:
-    """Select memories in order with their first journal entry; the sealed fields come first.
-
-    The last column has the details of the last entry that changed the date.
-    """
-    m, a, d = tables.memories.alias("m"), tables.audit_log.alias("a"), tables.audit_log.alias("d")
+    """Select memories in order with their first journal entry; the sealed fields come first."""
+    m, a = tables.memories.alias("m"), tables.audit_log.alias("a")
     entry = (a.c.subject == m.c.memory_id) & (a.c.action == "remember")
-    dated = sa.select(d.c.details).where(d.c.subject == m.c.memory_id, d.c.action == DATE)
-    last = dated.order_by(d.c.seq.desc()).limit(1).correlate(m).scalar_subquery()
     return (
         sa.select(
             *(m.c[name] for name in SEALED_FIELDS),
             *(m.c.content_hash, m.c.search_terms, metadata_of(m)),
-            *(a.c.seq, a.c.at, a.c.details, _is_erased(m.c.memory_id, m), last),
+            *(a.c.seq, a.c.at, a.c.details, _is_erased(m.c.memory_id, m)),
         )
         .select_from(m.outerjoin(a, entry))
         .order_by(m.c.pk, a.c.seq)

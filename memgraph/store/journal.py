@@ -187,8 +187,6 @@ def authors_of_turns(snapshot: Snapshot, memory_id: str) -> frozenset[str]:
     return frozenset() if None in actors else frozenset(map(str, actors))
 
 
-DATE: Final = "date"
-"""The action of the entry by which a further source dates a memory, or no longer does."""
 SEALED_FIELDS: Final = (
     *("memory_id", "kind", "type", "content", "summary", "sensitivity", "scope", "scope_id"),
     *("agent_id", "session_id", "sequence", "turn_id", "source_role", "event_time"),

@@ -20,15 +20,8 @@ from memgraph.ids import SHORT_CHARS, SOURCE_PREFIX, short_id
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.values import Memory, MemoryInput, Source
 from memgraph.store import embeddings, tables
-from memgraph.store.journal import DATE
 from memgraph.store.rows import MEMORY_FIELDS, SOURCE_FIELDS, json_text, memory_from_row
-from memgraph.store.snapshot import (
-    InsertRows,
-    JournalledTransaction,
-    NewEntry,
-    Snapshot,
-    Transaction,
-)
+from memgraph.store.snapshot import InsertRows, JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import (
     Column,
     among,
@@ -37,11 +30,9 @@ from memgraph.store.statements import (
     greatest,
     holds_all,
     listed,
-    member,
     ordered,
     prepared,
     unindexed,
-    value,
 )
 from memgraph.store.visibility import (
     ACTIVE,
@@ -349,34 +340,6 @@ def update(transaction: Transaction, memory_id: str, **values: Any) -> None:
     transaction.execute(
         sa.update(tables.memories).where(tables.memories.c.memory_id == memory_id).values(**values)
     )
-
-
-@prepared
-def _date() -> sa.Update:
-    m, s = tables.memories, tables.sources
-    is_of_file = sa.exists().where(s.c.source_id == m.c.source_id, s.c.source_path.is_not(None))
-    undated = (m.c.memory_id == value("memory"), m.c.event_time.is_(None), is_of_file)
-    updated = greatest(m.c.updated_at, value("at"))
-    return sa.update(m).where(*undated).values(event_time=value("time"), updated_at=updated)
-
-
-def date(
-    transaction: JournalledTransaction, memory_id: str, event_time: int, source_id: str
-) -> None:
-    """Date a memory from a file without a date, as a further source does; a known date stays."""
-    if _date().write(transaction, memory=memory_id, time=event_time, at=transaction.at):
-        details = {"event_time": event_time, "source_id": source_id}
-        transaction.record([NewEntry(DATE, memory_id, details)])
-
-
-def undate(transaction: JournalledTransaction, memory_id: str, source_ids: Collection[str]) -> None:
-    """Remove the date of a memory if one of these sources gave it."""
-    log = tables.audit_log
-    dated = sa.select(member(log.c.details, "source_id"))
-    dated = dated.where(log.c.subject == bound(memory_id), log.c.action == DATE)
-    if transaction.scalar(dated.order_by(log.c.seq.desc()).limit(1)) in source_ids:
-        update(transaction, memory_id, event_time=None, updated_at=transaction.at)
-        transaction.record([NewEntry(DATE, memory_id, {"event_time": None})])
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,35 +88,6 @@ def test_a_line_of_two_files_is_part_of_both(orc: Orchestrator) -> None:
     assert "support" in {entry.action for entry in orc.trace(key).journal}
 
 
-@pytest.mark.engines
-def test_a_corrected_date_dates_what_had_none_until_its_file_is_retracted(
-    orc: Orchestrator,
-) -> None:
-    orc.remember("The till is empty.", type=MemoryType.OBSERVATION)
-
-    def times(day: str) -> dict[str, int | None]:
-        talk = "{day}\n\nAnn: Who has the key?\nBen: Mira has it.\nAnn: Thanks.\n"
-        note = "# Stall\n\n## {day}\n\nThe crane is slow.\n\nThe till is empty.\n"
-        drop(orc, "talk.txt", talk.format(day=day))
-        drop(orc, "note.md", note.format(day=day))
-        run(orc)
-        return {memory.content: memory.event_time for memory in orc.memories.list()}
-
-    unknown = times("03/05/2026")
-    assert len(unknown) == 5
-    assert set(unknown.values()) == {None}
-    dated = times("2026-05-03")
-    # A document does not date what somebody said.
-    assert {text for text, time in dated.items() if time is None} == {"The till is empty."}
-    assert set(dated.values()) == {None, 1_777_766_400_000}
-    assert times("2026-05-04") == dated
-    assert orc.verify().ok
-    for name in ("note~2.md", "talk~2.txt"):
-        orc.sources.retract(path=name, reason="a wrong day", dry_run=False)
-    assert {memory.content: memory.event_time for memory in orc.memories.list()} == unknown
-    assert orc.verify().ok
-
-
 def test_the_same_content_again_is_a_duplicate(orc: Orchestrator) -> None:
     drop(orc, "a.md", record(1, "Tea"))
     run(orc)

@@ -477,10 +477,7 @@ def record_rejection(
 def _add_sources(
     transaction: JournalledTransaction, prepared: Sequence[PreparedMemory], written: StoredBatch
 ) -> None:
-    """Add this file as a further source of duplicates, in case their own source is retracted.
-
-    It dates those that have no date.
-    """
+    """Add this file as a further source of duplicates, in case their own source is retracted."""
     for item, outcome in zip(prepared, written.memories, strict=True):
         if outcome.outcome != "duplicate" or outcome.memory_id is None:
             continue
@@ -488,8 +485,6 @@ def _add_sources(
         memories.insert_sources(transaction, {source_id: item.given.source})
         if supports.add(transaction, outcome.memory_id, source_id):
             transaction.record([NewEntry("support", outcome.memory_id, {"source_id": source_id})])
-        if item.given.event_time is not None:
-            memories.date(transaction, outcome.memory_id, item.given.event_time, source_id)
 
 
 def _edge(local: str, other: str, link: Any) -> list[EdgeInput]:

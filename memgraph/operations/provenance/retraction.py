@@ -151,7 +151,6 @@ def _weaken(
     supports.end(transaction, loss.memory_id, source_ids)
     if after != before:
         memories.update(transaction, loss.memory_id, confidence=after, updated_at=transaction.at)
-    memories.undate(transaction, loss.memory_id, source_ids)
     entry = {**details, "source_ids": source_ids, "confidence": {"before": before, "after": after}}
     transaction.record([NewEntry("weaken", loss.memory_id, entry)])
 
