@@ -10,6 +10,7 @@ from ingest.reasons import RejectionReason, SkippedPart, refuse
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
 from memgraph.model.sources import FileLink
 from memgraph.model.values import EdgeInput
+from memgraph.text.dates import find_dates
 from memgraph.text.paragraphs import cut
 
 # Upper limits of what a file may claim about itself; a person may later confirm and raise them.
@@ -21,7 +22,7 @@ MAX_PASSAGE_CHARS = 4_000
 MAX_TURN_CHARS = 30_000
 MAX_SUMMARY_CHARS = 200
 MAX_TAGS = 32
-MAX_DATE_CHARS = 80
+MAX_DATE_CHARS = 200
 
 Format = Literal[
     "decision_record", "markdown", "transcript", "prose", "chat", "memories", "observations"
@@ -140,8 +141,10 @@ class ParsedDocument:
             self.findings.append(ParseFinding(code, locator, details or {}, count))
 
     def report_date(self, text: object, locator: str | None = None, *, count: int = 1) -> None:
-        """Report a date that is not understood, with the beginning of its text."""
-        details = {"text": str(text).strip()[:MAX_DATE_CHARS]}
+        """Report a date that is not understood: the date alone, whatever the text says besides."""
+        written = str(text)[:MAX_DATE_CHARS]
+        start, end = next(find_dates(written), (0, 0))
+        details = {"text": written[start:end]} if end else {}
         self.report(SkippedPart.DATE_NOT_UNDERSTOOD, locator, details, count=count)
 
 

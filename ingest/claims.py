@@ -431,8 +431,12 @@ def summary_of(findings: Sequence[ParseFinding]) -> dict[str, Any]:
 
 def unread_dates(findings: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
     """Return the first texts of dates that were not understood, from a manifest's findings."""
-    unread = (each for each in findings if each["code"] == SkippedPart.DATE_NOT_UNDERSTOOD)
-    return tuple(each["details"]["text"] for each in islice(unread, MAX_DATES))
+    unread = (
+        each["details"]["text"]
+        for each in findings
+        if each["code"] == SkippedPart.DATE_NOT_UNDERSTOOD and "text" in each.get("details", {})
+    )
+    return tuple(islice(unread, MAX_DATES))
 
 
 def with_partial(manifest: Mapping[str, Any]) -> dict[str, Any]:

@@ -233,6 +233,9 @@ def _read_turns(
                 current.texts.append("")
             continue
         date = _date_heading(line)
+        moment = None if date is None else read_date(date, order=order)
+        if moment is None and line == date and current is not None and current.texts[-1]:
+            date = None  # the end of a sentence, as far as can be known
         heading = _HEADING.match(line)
         if date is not None or (
             heading and _SESSION_WORD.match(heading["hash"] or heading["rule"])
@@ -241,7 +244,6 @@ def _read_turns(
             if current is not None or sessions[-1].line:
                 sessions.append(_Session())
             if date is not None:
-                moment = read_date(date, order=order)
                 sessions[-1] = _Session(moment, number, date if moment is None else None)
         elif (turn := _open_turn(line)) is not None:
             session = len(sessions) - 1

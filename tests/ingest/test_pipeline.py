@@ -88,6 +88,21 @@ def test_a_line_of_two_files_is_part_of_both(orc: Orchestrator) -> None:
     assert "support" in {entry.action for entry in orc.trace(key).journal}
 
 
+def test_a_corrected_date_counts_when_the_file_was_retracted(orc: Orchestrator) -> None:
+    def times(day: str) -> set[int | None]:
+        drop(orc, "note.md", f"# Stall\n\n## {day}\n\nThe crane is slow.\n\nThe till is empty.\n")
+        run(orc)
+        return {memory.event_time for memory in orc.memories.list()}
+
+    assert times("03/05/2026") == {None}
+    # What is stored already stays as it is, whatever another file says of it.
+    assert times("2026-05-02") == {None}
+    orc.sources.retract(path="note.md", reason="no date", dry_run=False)
+    orc.sources.retract(path="note~2.md", reason="a wrong date", dry_run=False)
+    assert times("2026-05-03") == {1_777_766_400_000}
+    assert orc.verify().ok
+
+
 def test_the_same_content_again_is_a_duplicate(orc: Orchestrator) -> None:
     drop(orc, "a.md", record(1, "Tea"))
     run(orc)

@@ -105,7 +105,7 @@ def test_a_date_of_which_the_order_is_unknown_is_reported_once() -> None:
     assert {each.event_time for each in document.candidates} == {None}
     (finding,) = document.findings
     assert (finding.code, finding.locator) == (SkippedPart.DATE_NOT_UNDERSTOOD, "L1-L1")
-    assert (finding.count, finding.details) == (2, {"text": "03/05/2026, 10:00"})
+    assert (finding.count, finding.details) == (2, {"text": "03/05/2026"})
     shown = parse("\n".join([*turns, "[25/05/2026, 10:00] Ann: hi"]))
     assert [each.event_time for each in shown.candidates][:1] == [1777802400000]  # 3 May
     assert shown.findings == []
@@ -124,6 +124,13 @@ def test_headings_of_unknown_order_begin_sessions_without_a_date(name: str, mark
     assert (finding.count, finding.details) == (2, {"text": "03/05/2026"})
     shown = parse(talk.format(mark=mark) + "Bob: I left on 25/05/2026.\n", name)
     assert [each.event_time for each in shown.candidates][:1] == [1777766400000]  # 3 May
+
+
+@pytest.mark.parametrize("day", ["03/05/2026", "12-11-10"])
+def test_a_date_right_below_a_turn_is_part_of_it_while_its_order_is_unknown(day: str) -> None:
+    document = parse(f"Ann: When is the visit?\nBen: It is on\n{day}\nI think.\nAnn: Thanks.\n")
+    assert spoken(document)[1] == ("Ben", f"It is on\n{day}\nI think.")
+    assert len({each.session_id for each in document.candidates}) == 1
 
 
 def test_days_before_the_speakers_are_read_in_the_order_of_the_file() -> None:
