@@ -235,8 +235,9 @@ class SnapshotSearch:
         terms = choose_terms(question, {}, 0)
         if matches is not None:
             terms = choose_terms(question, matches.frequencies, matches.documents)
-        if matches is not None and terms.stems:
-            sees_all = recall.sees_all(matches, self.narrowing.view.viewer)
+        if terms.stems:
+            viewer = self.narrowing.view.viewer
+            sees_all = matches is not None and recall.sees_all(matches, viewer)
             legs.match = None if sees_all else terms.match
         if matches is not None and terms.stems and self._weighs("text"):
             self._leg(legs, "text", lambda n, by: recall.by_text(matches, terms.stems, by, n))

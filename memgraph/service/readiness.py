@@ -62,7 +62,7 @@ REMEDIES: Final[Mapping[str, str]] = {
     "jobs.overdue": "A job has been due for more than a day: check that a worker runs.",
     "erasure.unfinished": "An erasure was started and not finished:"
     " run the same memgraph erase again to finish it.",
-    "erasure.undone": "A restore brought erased texts back:"
+    "erasure.undone": "A restore undid erasures:"
     " run memgraph erasures, then erase again what it lists as undone.",
     "journal.unanchored": "The journal's anchor is missing or damaged:"
     " run memgraph repair, then accept the journal as it is.",

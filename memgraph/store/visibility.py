@@ -160,10 +160,14 @@ class View:
         since = h.c.status_id > sa.func.coalesce(active.scalar_subquery(), 0)
         ending = (h.c.memory_id == m.c.memory_id) & since & self._begun(h)
         ended = sa.select(sa.func.min(h.c.since)).where(ending).correlate(m)
-        w, turn_id = tables.memories.alias("w"), sa.func.substr(h.c.reason, len(ENDED_BY) + 1)
+        w, size = tables.memories.alias("w"), len(ENDED_BY)
         said = sa.select(sa.func.min(stated_at(w)))
+        turn_id = sa.func.substr(h.c.reason, size + 1)
         said = said.select_from(ordered(h, (w, w.c.memory_id == turn_id)))
-        said = said.where(ending, self._prevails(w, m)).correlate(m)
+        # A person gives reasons for a retraction, in any words.
+        by_turn = h.c.status == MemoryStatus.SUPERSEDED
+        by_turn &= sa.func.substr(h.c.reason, 1, size) == ENDED_BY
+        said = said.where(ending, by_turn, self._prevails(w, m)).correlate(m)
         own = m.c.valid_until
         never: Column = sa.literal_column(str(MAX_MS))
         prevailed = (own, self._replaced_at(m), said.scalar_subquery())

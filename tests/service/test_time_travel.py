@@ -464,6 +464,18 @@ def test_what_was_replaced_held_until_what_replaced_it_was_said(
     assert orc.get(old, as_of=decided - 1).valid_until is None
 
 
+def test_a_memory_that_a_reason_names_ends_nothing(orc: Orchestrator, clock: FixedClock) -> None:
+    old = put(orc, "The ferry leaves from pier two.")
+    clock.advance(days=1)
+    new = put(orc, "The ferry leaves from pier five.")
+    clock.advance(days=9)
+    for words in ("see also", "ended by"):
+        orc.retract(old, reason=f"{words} {new}")
+        assert orc.get(old).valid_until == clock.now_ms(), words
+        orc.restore(old, reason="it holds")
+        clock.advance(days=1)
+
+
 def test_a_successor_from_a_file_without_a_date_is_undated(
     orc: Orchestrator, tmp_path: Path
 ) -> None:
