@@ -14,7 +14,7 @@ ELLIPSIS = "…"
 """Stands for each omitted part of a text."""
 
 _FIRST_WORDS = 12
-_FEWEST_CHARS = 20
+_FEWEST_CHARS = 8
 _SMALLER = 0.9
 # A blank is looked for at most this far from a cut, in characters.
 _NEAR_CHARS = 12
@@ -49,33 +49,39 @@ def excerpt(text: str, limit: int, stems: Collection[str] = ()) -> str:
         # Text without blanks, or very little room.
         beginning = ""
     shared = [len(content_stems(sentence) & set(stems)) for sentence in sentences]
-    chosen, next_best = _chosen(sentences, shared, limit - counted(beginning))
-    shown = [sentences[at] for at in chosen] + [beginning] * (0 not in chosen)
-    room = limit - sum(map(counted, shown))
+    chosen, next_best, room = _chosen(sentences, shared, counted(beginning), limit)
     if next_best is not None and (not chosen or room > limit // 2):
-        sentences[next_best] = _around(sentences[next_best], room, stems)
+        # Without one more ellipsis: it may be cut at both ends.
+        sentences[next_best] = _around(sentences[next_best], room - 1, stems)
         chosen.add(next_best)
     return _joined(sentences, chosen, beginning)
 
 
 def _chosen(
-    sentences: Sequence[str], shared: Sequence[int], room: int
-) -> tuple[set[int], int | None]:
+    sentences: Sequence[str], shared: Sequence[int], first_words: int, limit: int
+) -> tuple[set[int], int | None, int]:
     """Return the places of the best sentences that fit, most shared words first, and the place of
-    the next one, which does not fit.
+    the next one, which does not fit, with the room for it.
 
     If none shares a word, the first that fit.
+
+    Args:
+        first_words: the tokens of the first words, which the first sentence would replace.
     """
     chosen: set[int] = set()
+    # Before and behind the text; every gap between two places has an ellipsis.
+    ends = {-1, len(sentences)}
+    room = limit - first_words - 1
     for at in sorted(range(len(sentences)), key=lambda at: (-shared[at], at)):
         if chosen and not shared[at] and any(shared):
             break
-        cost = counted(sentences[at])
+        gaps = 1 - len({at - 1, at + 1} & (chosen | ends))
+        cost = counted(sentences[at]) + gaps
         if cost > room:
-            return chosen, at
+            return chosen, at, room + first_words * (0 in chosen)
         chosen.add(at)
         room -= cost
-    return chosen, None
+    return chosen, None, room
 
 
 def _joined(sentences: Sequence[str], chosen: set[int], beginning: str) -> str:

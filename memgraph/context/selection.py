@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Final
 
 from memgraph.context.excerpts import excerpt
 from memgraph.model.context import BlockFormat
 from memgraph.rules.blocks import BLOCK_INTRO
-from memgraph.rules.budget import counted
+from memgraph.rules.budget import counted, token_cost
 from memgraph.rules.lines import (
+    WIDEST_MARK,
     BlockLine,
     cost_of,
     fenced,
@@ -27,7 +28,8 @@ ROOMS: Final = ((5, 120), (10, 60))
 """(rank, tokens): so many tokens may the texts up to a rank have, if not everything fits."""
 LEAST_ROOM: Final = 40
 """The tokens of every further text."""
-_LEAST_LINE = 10
+# The fewest tokens of a cut text, and those below which a budget counts as spent.
+_LEAST_LINE, _SPENT = 10, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +99,9 @@ def filled(candidates: Sequence[Candidate], plan: BlockPlan) -> FilledBlock:
     """Choose the best candidates that fit the budget, and write them in order of time.
 
     If not all fit, long texts are cut to the sentences that match the question, and the last lines
-    to what is left. The first line of which, with what it must stand beside, nothing useful fits
-    ends the block: no line with a lower rank takes its place. What is left of the budget in the end
-    goes to cut texts, best first.
+    to what is left. A line of which, with what it must stand beside, nothing useful fits is passed
+    over, and others fill the rest, but none that fits only because it is short: "Fine by me" must
+    not stand for the new date. What is left of the budget in the end goes to cut texts, best first.
 
     Args:
         candidates: best first, each memory once.
@@ -110,6 +112,7 @@ def filled(candidates: Sequence[Candidate], plan: BlockPlan) -> FilledBlock:
     fits_whole = all(used <= room for used in accumulate(map(plan.cost_of, lines.values())))
     groups: list[list[BlockLine]] = []
     placed: set[str] = set()
+    passed_over = False
     for candidate in candidates:
         if candidate.memory_id in placed:
             continue
@@ -122,8 +125,16 @@ def filled(candidates: Sequence[Candidate], plan: BlockPlan) -> FilledBlock:
         if not fits_whole:
             limit = next((tokens for last, tokens in ROOMS if len(placed) < last), LEAST_ROOM)
         cut, cost = _fitting(group, limit, room, plan)
-        if cost > room:
-            break
+        if any(line.others for line in cut):
+            # Lines that name each other cost more or less together: their marks, times, quotations.
+            text = replace(plan, mark=WIDEST_MARK).text_of(named([*chain(*groups), *cut]))
+            cost = token_cost(text) - (plan.budget_tokens - room)
+        missing = sum(max(_LEAST_LINE - counted(line.text), 0) for line in cut)
+        if cost + (missing if placed and passed_over else 0) > room:
+            if placed and room < _SPENT:
+                break
+            passed_over = True
+            continue
         room -= cost
         groups.append(cut)
         placed.update(line.memory_id for line in cut)

@@ -50,6 +50,8 @@ _DROP_ZONE = ("ingest", "processed")
 _PATH_PARTS = 2
 _QUOTED_CHARS = 40
 MAX_NAMES = 10
+WIDEST_MARK = "0a" * (MARK_DIGITS // 2)
+"""A mark that has a token for every digit: no other costs more."""
 # Numbers have three characters at most in all but the largest blocks.
 _WIDEST = 100
 
@@ -364,8 +366,7 @@ def cost_of(line: BlockLine, format: BlockFormat, zone: tzinfo = UTC) -> int:  #
 def frame_cost(format: BlockFormat) -> int:  # noqa: A002
     """Return the tokens of a block besides its lines."""
     if format == BlockFormat.FENCED:
-        # A mark is random: the widest has a token for every digit.
-        return counted(fenced("", "0a" * (MARK_DIGITS // 2), BLOCK_INTRO))
+        return counted(fenced("", WIDEST_MARK, BLOCK_INTRO))
     titles = (
         (LIST_TITLE, LIST_MESSAGE)
         if format == BlockFormat.LIST

@@ -1,12 +1,18 @@
-"""A line that does not fit is cut; none of a lower rank takes its place."""
+"""A line that does not fit is cut; what ranks lower fills a block, but does not stand for it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC
 
+from hypothesis import given, strategies as st
+
+from memgraph.context.excerpts import excerpt
 from memgraph.context.selection import BlockPlan, Candidate, filled
 from memgraph.model.context import BlockFormat
 from memgraph.model.enums import MemoryKind, MemoryType
+from memgraph.rules.budget import token_cost
 from memgraph.rules.lines import BlockLine
 
 TEXTS = (
@@ -14,33 +20,66 @@ TEXTS = (
     "Legal wants the cookie banner changed, so we move release 4.2 to Tuesday 17 March.",
     "Fine by me.",
 )
-CANDIDATES = [
-    Candidate(
-        BlockLine(
-            memory_id=f"ep_{rank}",
-            kind=MemoryKind.EPISODE,
-            type=MemoryType.OBSERVATION,
-            text=text,
-            at=1_779_000_000_000,
-            speaker="Lena",
+
+
+def candidates_of(texts: Iterable[str]) -> list[Candidate]:
+    return [
+        Candidate(
+            BlockLine(
+                memory_id=f"ep_{rank}",
+                kind=MemoryKind.EPISODE,
+                type=MemoryType.OBSERVATION,
+                text=text,
+                at=1_779_000_000_000,
+                speaker="Lena",
+            )
         )
-    )
-    for rank, text in enumerate(TEXTS)
-]
+        for rank, text in enumerate(texts)
+    ]
 
 
-def test_the_lines_of_any_budget_are_the_first_of_the_ranking() -> None:
+CANDIDATES = candidates_of(TEXTS)
+
+
+def test_a_remark_stands_for_nothing_better_that_can_be_cut() -> None:
     shown = []
     for budget in range(160):
         plan = BlockPlan(budget, BlockFormat.FENCED, "01234567", UTC, stems={"releas"})
         block = filled(CANDIDATES, plan)
-        ids = [line.memory_id for line in block.lines]
-        assert ids == [each.memory_id for each in CANDIDATES][: len(ids)]
+        shown.append(tuple(line.memory_id for line in block.lines))
         assert block.token_cost <= budget
-        assert len(ids) + len(block.left_out) == len(CANDIDATES)
-        shown.append(len(ids))
-    assert shown == sorted(shown)
-    assert set(shown) == {0, 1, 2, 3}
+        assert len(block.lines) + len(block.left_out) == len(CANDIDATES)
+    # The remark alone where of no other line enough would be left.
+    first, second, remark = (each.memory_id for each in CANDIDATES)
+    in_order = [(), (remark,), (first,), (first, second), (first, second, remark)]
+    assert list(dict.fromkeys(shown)) == in_order
+    assert shown.count((remark,)) < 10
+
+
+words = st.sampled_from(("heron", "boat", "net.", "no", "Straßen", "1234", "記憶", "\n"))
+texts = st.lists(words, min_size=1, max_size=200).map(" ".join).filter(str.strip)
+
+
+@given(st.lists(texts, min_size=1, max_size=12), st.integers(0, 400), st.data())
+def test_a_block_is_within_its_budget_and_holds_something_if_anything_fits(
+    texts: list[str], budget: int, data: st.DataObject
+) -> None:
+    candidates = candidates_of(texts)
+    ids = [each.memory_id for each in candidates]
+    candidates = [
+        Candidate(each.line, tuple(data.draw(st.lists(st.sampled_from(ids), max_size=2))))
+        for each in candidates
+    ]
+    plan = BlockPlan(budget, BlockFormat.FENCED, "0a" * 4, UTC, stems={"heron"})
+    block = filled(candidates, plan)
+    assert block.token_cost <= budget
+    assert {line.memory_id for line in block.lines} | set(block.left_out) == set(ids)
+    shown = {line.memory_id for line in block.lines}
+    assert all(shown.issuperset(each.beside) for each in candidates if each.memory_id in shown)
+    alone = [each.line for each in candidates if not set(each.beside) - {each.memory_id}]
+    shortest = [replace(line, text=excerpt(line.text, 10, plan.stems)) for line in alone]
+    fits = any(token_cost(plan.text_of([line])) <= budget for line in shortest)
+    assert block.lines or not fits
 
 
 def test_what_does_not_fit_is_cut_around_the_words_of_the_question() -> None:

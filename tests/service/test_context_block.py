@@ -115,6 +115,34 @@ def test_a_long_text_is_cut_to_what_matches_so_that_others_fit_beside_it(
     assert len(block.memories) > 15
 
 
+@pytest.mark.parametrize("budget", [70, 80, 100, 120])
+def test_the_best_is_cut_even_if_it_is_a_list_of_words(orc: Orchestrator, budget: int) -> None:
+    put(orc, "\n".join(["harbour", "boat", "closes"] * 500))
+    harbour(orc, 4)
+    block = orc.context("harbour closes", budget_tokens=budget)
+    assert budget - 20 < block.token_cost <= budget
+    assert block.left_out == 5 - len(block.memories)
+
+
+@pytest.mark.parametrize("resolved", [False, True])
+@pytest.mark.parametrize("budget", [100, 200, 300])
+def test_what_fits_fills_a_block_where_five_opponents_do_not(
+    orc: Orchestrator, budget: int, resolved: bool
+) -> None:
+    [loser] = harbour(orc)
+    for hour in ("six", "seven", "eight", "nine", "ten"):
+        text = f"The harbour closes at {hour} in the evening, said the guard to the captain."
+        winner = put(orc, text)
+        edge = orc.relate(winner, "Contradicts", loser)
+        if resolved:
+            orc.contradictions.resolve(edge, winner=winner, reason="the sign says so")
+    for place in range(12):
+        put(orc, f"The harbour at quay {place} closes.")
+    block = orc.context(ASKED, budget_tokens=budget)
+    assert budget - 40 < block.token_cost <= budget
+    assert block.left_out == 18 - len(block.memories) > 0
+
+
 def test_what_was_said_in_this_conversation_is_left_out(orc: Orchestrator) -> None:
     here = harbour(orc, session_id="now")
     there = put(orc, "The harbour closes at noon on Sundays.", session_id="before")
