@@ -12,7 +12,7 @@ from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.graph import Diff, History, MemoryEvent, PairEvent
 from memgraph.model.tables import AuditRow
 from memgraph.store import graph, history as history_rows
-from memgraph.store.history import ErasedMemory, Interval, MemoryPair, StatusStart
+from memgraph.store.history import EdgeEnds, ErasedMemory, Interval, StatusStart
 from memgraph.store.redaction import without_hidden
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
@@ -107,7 +107,7 @@ def _erased_event(memory: ErasedMemory) -> MemoryEvent:
     )
 
 
-_Entry = tuple[MemoryPair, AuditRow, dict[str, Any]]
+_Entry = tuple[EdgeEnds, AuditRow, dict[str, Any]]
 """A contradiction or a mark, a journal entry about it, and the details of the entry."""
 
 

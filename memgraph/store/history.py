@@ -56,7 +56,7 @@ class ErasedMemory(NamedTuple):
     erasure_id: str
 
 
-class MemoryPair(NamedTuple):
+class EdgeEnds(NamedTuple):
     """A visible contradiction or mark: the older memory and the newer one, with the first
     characters of their texts."""
 
@@ -119,7 +119,7 @@ def erased(snapshot: Snapshot, view: View, during: Interval) -> list[ErasedMemor
     return snapshot.mapped(ErasedMemory._make, query, view.params | during._asdict())
 
 
-def pairs(snapshot: Snapshot, view: View, edge_ids: Collection[str]) -> dict[str, MemoryPair]:
+def pairs(snapshot: Snapshot, view: View, edge_ids: Collection[str]) -> dict[str, EdgeEnds]:
     """Return the edges between visible memories with these ids, by id."""
     e = tables.edges.alias("e")
     a, b, joined = edge_ends(e)
@@ -137,7 +137,7 @@ def pairs(snapshot: Snapshot, view: View, edge_ids: Collection[str]) -> dict[str
         if edge_type == EdgeType.CONTRADICTS:
             older, newer = sorted((older, newer))
         ids, texts = (older[1], newer[1]), (older[2], newer[2])
-        result[edge_id] = MemoryPair(edge_id, edge_type, *ids, *texts, at)
+        result[edge_id] = EdgeEnds(edge_id, edge_type, *ids, *texts, at)
     return result
 
 
