@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, partial
-from itertools import zip_longest
+from itertools import chain, islice, takewhile, zip_longest
 from typing import Final
 
 from ingest.candidates import IngestCandidate, ParsedDocument, lines
@@ -16,7 +16,7 @@ from ingest.reasons import SkippedPart
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
 from memgraph.model.sources import FileLink
 from memgraph.text.blocks import Block, HeadedSection, TextLink, read_lines, sections
-from memgraph.text.dates import DateOrder, read_date
+from memgraph.text.dates import DateOrder, date_order, read_date
 from memgraph.text.fold import fold
 from memgraph.text.labels import read_label, type_named
 
@@ -30,28 +30,27 @@ _DATE_FIELDS: Final = ("date", "datum", "fecha", "sent")
 
 
 def parse_text(document: ParsedDocument, order: DateOrder | None = None) -> None:
-    """Add the episodes of a transcript, or the lines and paragraphs of a note.
-
-    A date on a line of its own dates the following text; a field "Date:" at the top, all of it.
-    """
+    """Add the episodes of a transcript, or the lines and paragraphs of a note."""
     if is_transcript(document.text):
         parse_transcript(document, document.text, order)
         return
     document.format = "prose"
     source = document.text.split("\n")
-    parts, dated = sections(read_lines(source)), _date_at_head(document, source, order)
-    parse_note(document, parts, source, FrontMatter(), order, event_time=dated)
+    order = date_order([document.text]) or order
+    parse_note(document, sections(read_lines(source)), source, FrontMatter(), order)
 
 
-def _date_at_head(
-    document: ParsedDocument, source: list[str], order: DateOrder | None
-) -> int | None:
-    for line in source[:_HEAD_LINES]:
+def _date_field(parts: Sequence[HeadedSection]) -> str | None:
+    """Return the value of the field "Date:" among the fields with which a note begins."""
+    blocks = (block for block in parts[0].blocks if block.kind != "omitted") if parts else ()
+    fields = takewhile(lambda block: block.kind in ("paragraph", "item"), blocks)
+    written = chain.from_iterable((block.raw or block.text).split("\n") for block in fields)
+    for line in islice(written, _HEAD_LINES):
         name, colon, value = line.partition(":")
-        if not colon or not line.strip():
+        if not colon:
             return None
         if name.strip().casefold() in _DATE_FIELDS:
-            return _date_in(document, value, order)
+            return value
     return None
 
 
@@ -69,7 +68,6 @@ def parse_note(
     source: Sequence[str],
     front: FrontMatter,
     order: DateOrder | None = None,
-    event_time: int | None = None,
 ) -> None:
     """Add the passages of a note in order, PartOf the first of them, and links as edges.
 
@@ -78,16 +76,14 @@ def parse_note(
 
     Args:
         source: the lines of the file.
-        event_time: a date at the head of the file.
     """
     path = document.path
     title = front.title or next((part.title for part in parts if part.level == 1), None)
     document.title = title
     document.document_keys = document_keys(path, record_number(path))
     date_of = lru_cache(None)(partial(_date_in, document, order=order))
-    for text in filter(None, (front.date, title)):
-        if event_time is None:
-            event_time = date_of(text)
+    written = map(date_of, filter(None, (front.date, _date_field(parts), title)))
+    event_time = next((date for date in written if date is not None), None)
     if event_time is None:
         event_time = date_in_name(path)
     blocks = [block for part in parts for block in part.blocks]

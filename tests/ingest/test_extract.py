@@ -118,11 +118,35 @@ def test_lines_of_a_note_with_their_types_and_dates() -> None:
         ("journal.md", "# Journal 2025\n\n## 2026-05-12\n\nAll lamps work."),
         ("journal.md", "---\ndate: 2026-05-12\n---\nAll lamps work."),
         ("mail.txt", "From: Ann\nDate: Tue, 12 May 2026\n\nAll lamps work."),
+        ("mail.md", "From: Ann\nDate: Tue, 12 May 2026\n\nAll lamps work."),
+        (
+            "visit.md",
+            "# Visit\n\n![](p.png)\n\n**Place:** Porto\n\n**Date:** 2026-05-12\n\nAll lamps work.",
+        ),
+        (
+            "visit.md",
+            "# Visit\n\n- Place: Porto\n- Date: 12 May 2026\n\nAll lamps work.",
+        ),
+        ("visit.md", "---\nowner: Ann\n---\nDate: 2026-05-12\n\n## Lamps\n\nAll lamps work."),
+        ("visit.txt", "# Visit\n\nDate: 12/05/2026\n\nDue on 30/05/2026.\n\nAll lamps work."),
     ],
 )
 def test_the_date_of_a_file_is_the_time_of_its_lines(path: str, text: str) -> None:
     last = made(text, path).candidates[-1]
     assert (last.content, last.event_time) == ("All lamps work.", 1778544000000)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We met.\n\nDate: 2026-05-12",
+        "# Visit\n\n| Date | Place |\n|---|---|\n| 2026-05-12 | Porto |",
+        "```\nDate: 2026-05-12\n```",
+        "# Visit\n\nWe met.\n\n## Talk\n\nDate: 2026-05-12",
+    ],
+)
+def test_a_date_that_is_no_field_at_the_top_is_not_that_of_the_file(text: str) -> None:
+    assert {each.event_time for each in made(text, "visit.md").candidates} == {None}
 
 
 def test_a_long_paragraph_is_cut_at_the_end_of_a_sentence() -> None:

@@ -131,6 +131,7 @@ def test_headings_and_the_line_above_a_list_are_context() -> None:
     [
         ("notes.txt", "06/05/2024\nCall Ana.\n\nPay Bo."),
         ("notes.txt", "Date: 06/05/2024\n\nCall Ana.\n\nPay Bo."),
+        ("notes.md", "Date: 06/05/2024\n\nCall Ana.\n\nPay Bo."),
         ("notes.md", "# Diary\n\n## 06/05/2024\n\nCall Ana.\n\n### Later\n\nPay Bo."),
         ("notes.md", "# Diary of 06/05/2024\n\nCall Ana.\n\n## Later\n\nPay Bo."),
     ],
