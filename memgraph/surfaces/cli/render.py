@@ -273,6 +273,15 @@ def _server(traces: Any, _: Known) -> str:
     )
 
 
+def _retraction(report: Any) -> str:
+    title = counted(report.retracted, "memory", "memories")
+    title += " would be retracted" if report.dry_run else " retracted"
+    if not (report.retracted or report.kept or report.weakened):
+        return f"{title}: none is left of this source; `memgraph sources` lists all sources"
+    return title + _UNCHANGED if report.dry_run else title
+
+
+_UNCHANGED: Final = "; nothing was changed: to do it, repeat the command with --yes"
 LINES: Final[Mapping[str, Callable[[Any, Known], str]]] = {
     "Memory": lambda memory, _: memory_line(memory),
     "Edge": edge_line,
@@ -290,17 +299,13 @@ LINES: Final[Mapping[str, Callable[[Any, Known], str]]] = {
 }
 """The classes that are one line, by name; the second argument has the texts of memories by id."""
 TITLES: Final[Mapping[str, Callable[[Any], str]]] = {
-    "SourceRetraction": lambda item: (
-        counted(item.retracted, "memory", "memories")
-        + (f" would be retracted{_UNCHANGED}" if item.dry_run else " retracted")
-    ),
+    "SourceRetraction": _retraction,
     "ErasureReport": lambda item: (
         counted(len(item.memory_ids), "memory", "memories")
         + (f" would be erased{_UNCHANGED}" if item.dry_run else f" erased, {item.erasure_id}")
     ),
 }
 """The titles of values, by the name of their class."""
-_UNCHANGED: Final = "; nothing was changed: to do it, repeat the command with --yes"
 FIELDS: Final[Mapping[str, Sequence[str]]] = {
     "Trace": (
         *("memory", "source", "supports", "independent_sources", "status_history"),
