@@ -200,8 +200,8 @@ class ErasureList(Value):
     """The reports of finished erasures, the newest first.
 
     Attributes:
-        undone: erasures that a restore has undone: of a text, until it is erased again; others as
-            long as one of their memories has a text and the target is not erased again.
+        undone: erasures that a restore has undone, until the target is erased again or none of
+            their memories has a text; of a text only the former if no memory came back.
     """
 
     erasures: tuple[ErasureReport, ...]

@@ -63,7 +63,8 @@ REMEDIES: Final[Mapping[str, str]] = {
     "erasure.unfinished": "An erasure was started and not finished:"
     " run the same memgraph erase again to finish it.",
     "erasure.undone": "A restore undid erasures:"
-    " run memgraph erasures, then erase again what it lists as undone.",
+    " run memgraph erasures, then erase again what it lists as undone: the same target, or the"
+    " listed memories by their whole ids, which memgraph get shows.",
     "journal.unanchored": "The journal's anchor is missing or damaged:"
     " run memgraph repair, then accept the journal as it is.",
     "verify.failed": "The last nightly audit found something, or an entry of the journal cannot be"

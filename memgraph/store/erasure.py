@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from enum import Enum, auto
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -214,6 +215,7 @@ def standing(
         values = {"gone": gone.get(table, sorted(entity_pks))} if key else {}
         for page in snapshot.pages(query, _PAGE, values):
             yield kind, [(memory_id, text) for memory_id, *row in page for text in row if text]
+    yield Standing.TEXT, [("", digest) for digest in sorted(text_digests(snapshot))]
 
 
 def remaining_locators(
@@ -528,6 +530,8 @@ def erasures_by_id(snapshot: Snapshot) -> dict[str, UndoneErasure]:
 def undone(snapshot: Snapshot) -> list[UndoneErasure]:
     """Return the erasures that a restore has undone and that are still to be done again.
 
+    Those of which memories came back are done once none of these has a text.
+
     Raises:
         DatabaseCorrupt: the record of one cannot be read.
     """
@@ -536,7 +540,19 @@ def undone(snapshot: Snapshot) -> list[UndoneErasure]:
         again = {(item.kind, item.target) for item in items if action == REPORT}
         waiting = [item for item in waiting if (item.kind, item.target) not in again]
         waiting += items if action == RESTORE else ()
-    return to_do_again(restored(snapshot, waiting))
+    came_back = {item.erasure_id for item in waiting if item.restored}
+    again_due = to_do_again(restored(snapshot, waiting))
+    return [item for item in again_due if item.restored or item.erasure_id not in came_back]
+
+
+def text_digests(snapshot: Snapshot) -> set[str]:
+    """Return the digests by which erasures of texts are known, as far as they can be read."""
+    digests = set[str]()
+    # An erasure is possible although the journal is damaged.
+    with suppress(DatabaseCorrupt):
+        for _, items in _recorded(snapshot):
+            digests.update(item.target for item in items if item.kind is ErasureTargetKind.TEXT)
+    return digests
 
 
 def restored(snapshot: Snapshot, erasures: Collection[UndoneErasure]) -> list[UndoneErasure]:
@@ -567,8 +583,10 @@ def _recorded(snapshot: Snapshot) -> Iterator[tuple[str, list[UndoneErasure]]]:
         try:
             entry = json.loads(text)
             listed = entry.get("undone", ()) if action == RESTORE else [entry.get("report", entry)]
-            fields = [{name: item[name] for name in names} for item in listed]
-            items = list(map(UndoneErasure.model_validate, fields))
+            items = [
+                UndoneErasure(**{name: item[name] for name in names}, restored=item.get("restored", 0))
+                for item in listed
+            ]
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             message = "the record of an erasure cannot be read; run: memgraph verify"
             raise DatabaseCorrupt(message) from error

@@ -264,6 +264,30 @@ def test_an_erased_text_that_a_restore_undid_is_listed_until_it_is_erased_again(
     assert undone(cli, "orc-1")[0] == []
 
 
+@pytest.mark.parametrize("by_id", [True, False])
+def test_a_restored_text_is_erased_again_by_its_memories_or_by_the_text_but_not_by_its_digest(
+    cli: CommandLine, tmp_path: Path, by_id: bool
+) -> None:
+    told, file = cli.remember("Otto Brill's locker is number 44."), str(tmp_path / "orc-1.backup")
+    assert cli("backup", "orc-1", file).code == 0
+    erase = ("erase", "orc-1", *WHY, "--yes")
+    digest = cli.json(*erase, "--text", "Otto Brill")["target"]
+    assert cli("restore", "orc-1", file).code == 0
+    listed = cli("erasures", "orc-1").out
+    assert f"digest {digest[:8]}…" in listed
+    assert digest not in listed
+    refused = cli(*erase, "--text", digest.upper())
+    assert refused.code == 2
+    assert "digest of an erased text" in refused.err
+    # A memory with nothing but the digest leaves it in the journal, too.
+    cli.json(*erase, "--memory-id", cli.remember(digest))
+    [waiting] = cli.json("erasures", "orc-1")["undone"]
+    assert (waiting["target"], waiting["restored"]) == (digest, 1)
+    assert "whole ids" in cli("health").out
+    cli.json(*erase, *(("--memory-id", told) if by_id else ("--text", "otto brill")))
+    assert undone(cli, "orc-1") == ([], [])
+
+
 def test_a_restore_over_what_cannot_be_read_says_that_erasures_are_unknown(
     cli: CommandLine, tmp_path: Path
 ) -> None:

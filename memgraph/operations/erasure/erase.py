@@ -107,6 +107,10 @@ def _meant(snapshot: Snapshot, target: ErasureTarget) -> tuple[set[str], set[str
     if kind is ErasureTargetKind.TEXT:
         if len(fold(value).strip().encode()) < SearchTerms.SHORTEST:
             raise InvalidInput("the text is too short to be searched for")
+        if fold(value).strip() in erasure.text_digests(snapshot):
+            raise InvalidInput(
+                "this is the digest of an erased text: name the text itself, or its memories by id"
+            )
         terms = SearchTerms([value], whole=[value])
         return erasure.saying(snapshot, terms), erasure.entities_called(snapshot, terms)
     if kind is ErasureTargetKind.ENTITY:

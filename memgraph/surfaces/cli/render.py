@@ -178,6 +178,9 @@ def fields_of(value: Any, chars: int | None = None) -> dict[str, Any]:
     every = kind.model_fields if isinstance(value, Value) else [one.name for one in fields(value)]
     names = FIELDS.get(kind.__name__) or [name for name in every if name not in _HIDDEN]
     values = {name: getattr(value, name) for name in names}
+    if values.get("kind") == "text" and "target" in values and not values.get("dry_run"):
+        # The digest of an erased text cannot be erased.
+        values["target"] = f"digest {values['target'][:8]}…"
     return {
         name: moment(item)[:chars]
         if isinstance(item, int) and name.rpartition("_")[2] in _TIMES
