@@ -248,8 +248,5 @@ class CaseReader:
         )
 
     def _journal(self, edge: Edge) -> tuple[JournalNote, ...]:
-        ends, until = (edge.from_id, edge.to_id), self._until
-        rows = graph.journal_about(
-            self._snapshot, ends, MAX_JOURNAL + 1, until=until, edge_id=edge.edge_id
-        )
+        rows = graph.journal_about(self._snapshot, [edge], MAX_JOURNAL + 1, until=self._until)
         return journal_notes(self._snapshot, self._view, rows)

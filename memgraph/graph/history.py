@@ -44,7 +44,7 @@ def diff(snapshot: Snapshot, view: View, since: int, until: int, *, limit: int =
     erased_at = {memory.memory_id: memory.at for memory in erased}
     began: dict[str, list[StatusStart]] = {name: [] for name in _STATUSES}
     for start in history_rows.statuses_begun(snapshot, view, during):
-        if start.first:
+        if start.first and start.kind != MemoryKind.EPISODE:
             began["learnt"].append(start)
         # An erasure retracts.
         is_erasure = start.at >= erased_at.get(start.memory_id, MAX_MS)

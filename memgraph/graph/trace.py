@@ -96,7 +96,7 @@ class _TraceBuilder:
                 for link in dependents
                 if link.memory_id in stale and _is_active(memories[link.memory_id])
             ),
-            journal=self._journal(memory_id),
+            journal=self._journal(memory_id, (*edges_out, *edges_in)),
             handed_out=self._handed_out(memory_id),
             memories=tuple(memories.values()),
             sources=sources,
@@ -173,8 +173,10 @@ class _TraceBuilder:
         open_pairs = [edge for edge in (*edges_out, *edges_in) if edge.resolved_at is None]
         return tuple(sorted(open_pairs, key=lambda edge: (edge.created_at, edge.edge_id)))
 
-    def _journal(self, memory_id: str) -> tuple[JournalNote, ...]:
-        rows = graph.journal_about(self._snapshot, [memory_id], MAX_JOURNAL + 1, until=self._until)
+    def _journal(self, memory_id: str, edges: Collection[Edge]) -> tuple[JournalNote, ...]:
+        rows = graph.journal_about(
+            self._snapshot, edges, MAX_JOURNAL + 1, until=self._until, memory_id=memory_id
+        )
         if len(rows) > MAX_JOURNAL:
             self._cut.add("max_journal")
             rows = rows[1:]

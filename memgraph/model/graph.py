@@ -395,8 +395,9 @@ class Diff(Value):
 
     Attributes:
         learnt: stored facts and reflections; turns are only counted, as ``said``.
-        replaced, retracted: ended memories; ``reason`` names the successor or the reason.
-        restored: memories that are active again.
+        replaced, retracted: ended memories, turns included; ``reason`` names the successor or the
+            reason.
+        restored: memories that are active again, turns included.
         erased: erased memories, turns included, without their texts; ``reason`` names the erasure.
         contradicted: new contradictions.
         resolved, accepted, dismissed, reopened: contradictions and marks of changes that were

@@ -583,10 +583,12 @@ def _recorded(snapshot: Snapshot) -> Iterator[tuple[str, list[UndoneErasure]]]:
         try:
             entry = json.loads(text)
             listed = entry.get("undone", ()) if action == RESTORE else [entry.get("report", entry)]
-            items = [
-                UndoneErasure(**{name: item[name] for name in names}, restored=item.get("restored", 0))
+            # A report has no number of restored memories.
+            fields = [
+                {name: item[name] for name in names} | {"restored": item.get("restored", 0)}
                 for item in listed
             ]
+            items = list(map(UndoneErasure.model_validate, fields))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             message = "the record of an erasure cannot be read; run: memgraph verify"
             raise DatabaseCorrupt(message) from error

@@ -295,27 +295,30 @@ def status_history(
 
 def journal_about(
     snapshot: Snapshot,
-    memory_ids: Sequence[str],
+    edges: Collection[Edge],
     limit: int,
     *,
     until: int = MAX_MS,
-    edge_id: str | None = None,
+    memory_id: str = "",
 ) -> list[Any]:
-    """Return the last ``limit`` journal entries about memories, oldest first.
+    """Return the last ``limit`` journal entries about edges, oldest first.
 
     Each is (seq, at, actor, action, details as JSON).
 
     Args:
         until: include entries up to this time, in milliseconds.
-        edge_id: only entries that name this edge.
+        memory_id: also entries about this memory.
     """
-    log = tables.audit_log.c
+    log, subjects = tables.audit_log.c, {memory_id}
+    for edge in edges:
+        # The subject of an entry about an edge is either end.
+        subjects.update((edge.from_id, edge.to_id))
+    named = among(member(log.details, "edge_id"), sorted(edge.edge_id for edge in edges))
     query = sa.select(log.seq, log.at, log.actor, log.action, log.details).where(
-        log.subject.in_(list(map(bound, memory_ids))), log.at <= bound(until)
+        among(log.subject, sorted(subjects)),
+        log.at <= bound(until),
+        (log.subject == bound(memory_id)) | (sa.func.json_valid(log.details) & named),
     )
-    if edge_id is not None:
-        named = member(log.details, "edge_id") == bound(edge_id)
-        query = query.where(sa.func.json_valid(log.details), named)
     return snapshot.rows(query.order_by(log.seq.desc()).limit(bound(limit)))[::-1]
 
 

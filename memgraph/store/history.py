@@ -78,8 +78,14 @@ def _text(m: Table) -> Column:
     return sa.func.substr(full_text, 1, EXCERPT_CHARS)
 
 
+def _is_stored_turn(h: Table, m: Table) -> Column:
+    """Return the condition that a turn was stored with this status."""
+    is_stored = (h.c.since == m.c.created_at) & (h.c.status == MemoryStatus.ACTIVE)
+    return is_stored & (m.c.kind == MemoryKind.EPISODE)
+
+
 def statuses_begun(snapshot: Snapshot, view: View, during: Interval) -> list[StatusStart]:
-    """Return the statuses that began during an interval, except those of turns, newest first."""
+    """Return the statuses that began during an interval, newest first, except stored turns."""
     h, m, b = tables.statuses.alias("h"), tables.memories.alias("m"), tables.statuses.alias("b")
     earlier = sa.tuple_(b.c.since, b.c.status_id) < sa.tuple_(h.c.since, h.c.status_id)
     # A memory is stored with its first status.
@@ -88,7 +94,7 @@ def statuses_begun(snapshot: Snapshot, view: View, during: Interval) -> list[Sta
     query = (
         sa.select(m.c.memory_id, m.c.kind, m.c.type, _text(m), *period)
         .select_from(ordered(h, (m, m.c.memory_id == h.c.memory_id)))
-        .where(_within(h.c.since), m.c.kind != MemoryKind.EPISODE, view.where(m))
+        .where(_within(h.c.since), ~_is_stored_turn(h, m), view.where(m))
         .order_by(h.c.since.desc(), h.c.status_id.desc())
     )
     return snapshot.mapped(StatusStart._make, query, view.params | during._asdict())
@@ -100,8 +106,7 @@ def turns_stored(snapshot: Snapshot, view: View, during: Interval) -> int:
     query = (
         sa.select(sa.func.count())
         .select_from(ordered(h, (m, m.c.memory_id == h.c.memory_id)))
-        .where(_within(h.c.since), h.c.since == m.c.created_at)
-        .where(h.c.status == MemoryStatus.ACTIVE, m.c.kind == MemoryKind.EPISODE, view.where(m))
+        .where(_within(h.c.since), _is_stored_turn(h, m), view.where(m))
     )
     return int(snapshot.scalar(query, view.params | during._asdict()))
 

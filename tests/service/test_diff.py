@@ -124,6 +124,21 @@ def test_erased_memories_are_listed_as_that_without_texts(
     assert "mirror" not in found.model_dump_json()
 
 
+def test_turns_are_counted_when_stored_and_listed_when_retracted_and_restored(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    before = clock.now_ms()
+    clock.advance(days=1)
+    turn = put(orc, "We open at nine.", kind="episode", session_id="s1")
+    clock.advance(days=1)
+    orc.retract(turn, reason="misheard")
+    clock.advance(days=1)
+    orc.restore(turn, reason="heard well")
+    found = orc.history.diff(before, clock.now_ms())
+    assert (found.learnt, found.counts["said"]) == ((), 1)
+    assert ids(found.retracted) == ids(found.restored) == [turn]
+
+
 def test_an_interval_is_without_its_beginning_and_with_its_end(story: Story) -> None:
     first = story.orc.history.diff(story.start, story.told)
     assert (len(first.learnt), len(first.contradicted), len(first.resolved)) == (2, 1, 0)

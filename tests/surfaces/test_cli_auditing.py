@@ -29,7 +29,8 @@ def test_a_case_tells_how_to_decide_it_and_how_it_was_decided(
     mark = edge[-6:].lower()
     assert case.startswith(f"{mark}  [2] contradicts [1], open since 20")
     assert "The shop closes at 20:00. #" in case
-    assert "suggestion" in case
+    suggested = [line for line in case.splitlines() if line.strip().startswith("suggestion")]
+    assert " ".join(suggested[0].split()).startswith("suggestion neither side")
     assert older not in case
     assert "resolve or dismiss a contradiction" in case
     neither = cli("resolve", "orc-1", edge, "--winner", "fact_none", *WHY)
@@ -37,6 +38,15 @@ def test_a_case_tells_how_to_decide_it_and_how_it_was_decided(
     assert newer[-6:].lower() in neither.err
     won = cli("resolve", "orc-1", edge, "--winner", older, "--reason", "the poster says eight").out
     assert won == f"resolved {mark}: {older[-6:].lower()} prevails\n"
+    listed = cli("diff", "orc-1", "yesterday").out.partition("resolved (1)")[2]
+    assert "winner" in listed
+    assert "the poster says eight" in listed
+    journals = [cli.json("trace", "orc-1", side)["journal"] for side in (older, newer)]
+    for journal in journals:
+        assert [note["action"] for note in journal if "edge_id" in note["details"]] == [
+            "relate",
+            "resolve",
+        ]
     for command in (("case", "orc-1", edge), ("contradictions", "orc-1", "--resolved")):
         told = cli(*command).out
         assert told.startswith(f"{mark}  [2] is replaced by [1], resolved on 20")

@@ -2167,8 +2167,9 @@ export interface components {
          *
          *     Attributes:
          *         learnt: stored facts and reflections; turns are only counted, as ``said``.
-         *         replaced, retracted: ended memories; ``reason`` names the successor or the reason.
-         *         restored: memories that are active again.
+         *         replaced, retracted: ended memories, turns included; ``reason`` names the successor or the
+         *             reason.
+         *         restored: memories that are active again, turns included.
          *         erased: erased memories, turns included, without their texts; ``reason`` names the erasure.
          *         contradicted: new contradictions.
          *         resolved, accepted, dismissed, reopened: contradictions and marks of changes that were
@@ -2409,8 +2410,8 @@ export interface components {
          * @description The reports of finished erasures, the newest first.
          *
          *     Attributes:
-         *         undone: erasures that a restore has undone: of a text, until it is erased again; others as
-         *             long as one of their memories has a text and the target is not erased again.
+         *         undone: erasures that a restore has undone, until the target is erased again or none of
+         *             their memories has a text; of a text only the former if no memory came back.
          */
         ErasureList: {
             erasures: components["schemas"]["ErasureReport"][];

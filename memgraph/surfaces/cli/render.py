@@ -262,6 +262,18 @@ def _link(link: Any, known: Known) -> str:
     return f"{how}: {_line(link.memory_id, known)}{via}"
 
 
+def _suggestion(suggestion: Any) -> str:
+    """Return which side of a contradiction is suggested, with its probability, and why."""
+    side = "neither side, the evidence does not decide"
+    if suggestion.winner_id is not None:
+        side = f"{short_id(suggestion.winner_id)} is right with a probability of"
+        side += f" {suggestion.confidence:.0%}"
+    reasons = ", ".join(
+        f"{item.code.replace('_', ' ')}: {short_id(item.favours)}" for item in suggestion.reasons
+    )
+    return f"{side} ({reasons})" if reasons else side
+
+
 def _server(traces: Any, _: Known) -> str:
     """Return where a database server may still hold erased texts, and until when."""
     until = (
@@ -297,7 +309,7 @@ LINES: Final[Mapping[str, Callable[[Any, Known], str]]] = {
     "SourceLine": _source_line,
     "SourceTurn": lambda turn, _: f"{turn.speaker or 'unknown'}, {moment(turn.at)}: {turn.text}",
     "InvalidPremise": _premise,
-    "SuggestionReason": lambda item, _: f"{item.code.replace('_', ' ')}: {short_id(item.favours)}",
+    "Suggestion": lambda item, _: _suggestion(item),
     "ServerTraces": _server,
 }
 """The classes that are one line, by name; the second argument has the texts of memories by id."""
@@ -339,6 +351,7 @@ _SHORT: Final = frozenset(
         *("winner_id", "derived_from_id"),
     )
 )
+_SIDE_CHARS: Final = 40
 _COUNTS: Final = ("counts", lambda run: {name: n for name, n in run.counts.items() if n})
 _RANKS: Final = ("ranks", lambda item: item.legs)
 _MODIFIERS: Final = (
@@ -374,6 +387,20 @@ COLUMNS: Final[Mapping[str, Sequence[Column]]] = {
         "step_id",
     ),
     "MemoryEvent": ("memory_id", "text", "type", "actor", "at", "reason"),
+    "PairEvent": (
+        "edge_id",
+        (
+            "pair",
+            lambda item: (
+                f"{short_id(item.first_id)} {short(item.first_text, _SIDE_CHARS)}"
+                f" / {short_id(item.second_id)} {short(item.second_text, _SIDE_CHARS)}"
+            ),
+        ),
+        ("winner", lambda item: short_id(item.winner_id) if item.winner_id else ""),
+        "at",
+        ("reason", lambda item: short(item.reason or "", _SIDE_CHARS)),
+        *("actor", "edge_type"),
+    ),
     "BulletinEntry": ("bulletin_id", "created_at", "change_seq", "receipts"),
     "JobRun": ("job", "state", "started_at", "ended_at", "trigger", "remark", _COUNTS, "due_at"),
 }
