@@ -73,8 +73,6 @@ def _chosen(
     ends = {-1, len(sentences)}
     room = limit - first_words - 1
     for at in sorted(range(len(sentences)), key=lambda at: (-shared[at], at)):
-        if chosen and not shared[at] and any(shared):
-            break
         gaps = 1 - len({at - 1, at + 1} & (chosen | ends))
         cost = counted(sentences[at]) + gaps
         if cost > room:

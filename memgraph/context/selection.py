@@ -29,7 +29,7 @@ ROOMS: Final = ((5, 120), (10, 60))
 LEAST_ROOM: Final = 40
 """The tokens of every further text."""
 # The fewest tokens of a cut text, and those below which a budget counts as spent.
-_LEAST_LINE, _SPENT = 10, 20
+_LEAST_LINE, _SPENT = 20, 20
 
 
 @dataclass(frozen=True, slots=True)
