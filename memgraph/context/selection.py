@@ -178,9 +178,12 @@ def _fitting(
     lines = [_cut(line, limit, plan) for line in group]
     cost = sum(map(plan.cost_of, lines))
     share = (room - cost + sum(counted(line.text) for line in lines)) // len(lines)
-    while cost > room and share >= _LEAST_LINE:
+    while cost > room:
+        share = max(share, _LEAST_LINE)
         lines = [_cut(line, share, plan) for line in group]
         cost = sum(map(plan.cost_of, lines))
+        if share == _LEAST_LINE:
+            break
         # A cut text may cost a little more than its share.
         share -= max(cost - room, 1)
     return lines, cost

@@ -43,8 +43,8 @@ def test_the_matching_sentences_stay_behind_the_first_words() -> None:
     text += f"The heron nests in the reeds. {filler * 20}"
     short = excerpt(text, 40, content_stems("Where does the heron nest?"))
     assert short == (
-        f"Dear Mira, it rained here for a week, and then it rained {ELLIPSIS} The heron nests"
-        f" in the reeds. {ELLIPSIS}"
+        f"Dear Mira, it rained here for a week, and then it rained again. {ELLIPSIS} The heron"
+        f" nests in the reeds. {ELLIPSIS}"
     )
 
 
