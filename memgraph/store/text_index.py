@@ -130,9 +130,10 @@ def _rewrite(transaction: Transaction, rows: Sequence[Any]) -> list[int]:
 
 
 def metadata_of(m: sa.FromClause) -> Column:
-    """Return the metadata of an agent's item, or NULL."""
+    """Return the metadata of an agent's item, or NULL; damaged attributes have none."""
     kind = sa.func.json_type(m.c.attributes, f"$.{METADATA}")
-    return sa.case((kind == "text", member(m.c.attributes, METADATA)))
+    of_item = sa.case((kind == "text", member(m.c.attributes, METADATA)))
+    return sa.case((sa.func.json_valid(m.c.attributes), of_item))
 
 
 def _terms() -> tuple[sa.Table, sa.Select[Any]]:
