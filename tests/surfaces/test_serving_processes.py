@@ -124,9 +124,10 @@ def test_a_signal_while_a_process_is_replaced_ends_all_of_them() -> None:
 
 
 def test_a_signal_while_the_processes_start_is_no_failure() -> None:
+    others = {*multiprocessing.active_children()}
     with socket.socket() as listener:
         timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM))
         timer.start()
         ServerProcesses(2, listener, waits).run(lambda: None, lambda *_: None)
         timer.join()
-    assert multiprocessing.active_children() == []
+    assert {*multiprocessing.active_children()} <= others
