@@ -96,7 +96,9 @@ def redacted_details(text: str, scrub: Scrub, fields: Collection[str] = ()) -> s
         scrub: removes the erased strings from a text.
         fields: the names of fields whose whole text is replaced.
     """
-    return compact_json({**_without(json.loads(scrubbed(text, scrub)), fields), ERASED: True})
+    return compact_json(
+        {**_without(json.loads(scrubbed(text, scrub, SEALS)), fields), ERASED: True}
+    )
 
 
 def redacted_words(text: str) -> str:
@@ -104,8 +106,11 @@ def redacted_words(text: str) -> str:
     return compact_json(_without(json.loads(text), FREE_TEXT | DIGESTS))
 
 
-def scrubbed(text: str, scrub: Scrub) -> str:
+def scrubbed(text: str, scrub: Scrub, kept: Collection[str] = ()) -> str:
     """Return a text without the erased strings; in JSON only strings change, so it stays valid.
+
+    Args:
+        kept: the fields of JSON objects that keep their values.
 
     Returns:
         The same object if it contains none of them.
@@ -114,24 +119,24 @@ def scrubbed(text: str, scrub: Scrub) -> str:
         return scrub(text)
     try:
         value = json.loads(text)
-        fresh = _scrubbed(value, scrub)
+        fresh = _scrubbed(value, scrub, kept)
         return text if fresh == value else compact_json(fresh)
     except (ValueError, RecursionError):
         return scrub(text)
 
 
-def _scrubbed(value: Any, scrub: Scrub) -> Any:
+def _scrubbed(value: Any, scrub: Scrub, kept: Collection[str]) -> Any:
     if isinstance(value, str):
-        return scrubbed(value, scrub)
+        return scrubbed(value, scrub, kept)
     if isinstance(value, dict):
-        # A plain word is the name of a field and is kept; so are the seals of redactions.
+        # A plain word is the name of a field and is kept.
         return {
             key if _PLAIN_WORD.fullmatch(key) else scrub(key): item
-            if key in SEALS
-            else _scrubbed(item, scrub)
+            if key in kept
+            else _scrubbed(item, scrub, kept)
             for key, item in value.items()
         }
-    return [_scrubbed(item, scrub) for item in value] if isinstance(value, list) else value
+    return [_scrubbed(item, scrub, kept) for item in value] if isinstance(value, list) else value
 
 
 def _without(value: Any, fields: Collection[str], key: str = "") -> Any:

@@ -28,7 +28,9 @@ SAID = (
 def world(orc: Orchestrator) -> tuple[list[str], str]:
     """The memories that say the name, and one that does not; it stands in files, too."""
     said = [orc.remember(text) for text in SAID]
-    other = orc.remember(OTHER, tags=[f"for {NAME}"], attributes={"title": f"On {NAME}"})
+    other = orc.remember(
+        OTHER, tags=[f"for {NAME}"], attributes={"title": f"On {NAME}", "hmac": NAME}
+    )
     orc.recall(f"what did {NAME} pay?")
     orc.ingestion.log_event("said", text=f"so says {NAME.upper()}")
     for folder, name in ((orc.paths.rejected, "zorb.json"), (orc.paths.processed, "notes.md")):
@@ -57,7 +59,7 @@ def test_a_name_that_is_no_entity_goes_from_everywhere(
     assert NAME not in report.model_dump_json()
     changed = orc.get(other)
     assert (changed.content, changed.tags) == (OTHER, ("for [erased]",))
-    assert changed.attributes == {"title": "On [erased]"}
+    assert changed.attributes == {"title": "On [erased]", "hmac": "[erased]"}
     assert json.loads((orc.paths.rejected / "zorb.json").read_text())["by"].endswith(OTHER)
     assert orc.verify().totals == {}
     again = orc.erasure.erase(text=NAME.lower(), reason=WHY, dry_run=False)
