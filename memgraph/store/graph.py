@@ -309,17 +309,17 @@ def journal_about(
         until: include entries up to this time, in milliseconds.
         memory_id: also entries about this memory.
     """
-    log, subjects = tables.audit_log.c, {memory_id}
-    for edge in edges:
-        # The subject of an entry about an edge is either end.
-        subjects.update((edge.from_id, edge.to_id))
-    named = among(member(log.details, "edge_id"), sorted(edge.edge_id for edge in edges))
-    query = sa.select(log.seq, log.at, log.actor, log.action, log.details).where(
-        among(log.subject, sorted(subjects)),
-        log.at <= bound(until),
-        (log.subject == bound(memory_id)) | (sa.func.json_valid(log.details) & named),
-    )
-    return snapshot.rows(query.order_by(log.seq.desc()).limit(bound(limit)))[::-1]
+    log = tables.audit_log.c
+    query = sa.select(log.seq, log.at, log.actor, log.action, log.details)
+    query = query.where(log.at <= bound(until)).order_by(log.seq.desc()).limit(bound(limit))
+    rows = snapshot.rows(query.where(log.subject == bound(memory_id))) if memory_id else []
+    # The subject of an entry about an edge is either end.
+    others = {one for edge in edges for one in (edge.from_id, edge.to_id)} - {memory_id}
+    if others:
+        named = among(member(log.details, "edge_id"), sorted(edge.edge_id for edge in edges))
+        query = query.where(among(log.subject, sorted(others)), sa.func.json_valid(log.details))
+        rows += snapshot.rows(query.where(named))
+    return sorted(rows, key=lambda row: row[0])[-limit:]
 
 
 def _types(edge_types: Iterable[EdgeType] | None) -> Types:

@@ -12,6 +12,7 @@ from filling import NOW, Filling, fresh_database
 
 from memgraph.model.enums import EdgeType, Scope
 from memgraph.model.recall import RecallRequest
+from memgraph.model.values import Edge
 from memgraph.retrieval.request import narrowed
 from memgraph.rules.scope import Viewer
 from memgraph.store import bulletins, edges, graph, tables
@@ -25,6 +26,7 @@ from memgraph.store.statements import CompiledStatement
 from memgraph.store.visibility import STANDING, View
 
 MEMORIES = tables.memories.alias("m")
+EDGE = Edge.model_construct(edge_id="edge_1", from_id="x", to_id="y")
 
 VIEWS = {
     "plain": View(Viewer()),
@@ -63,7 +65,8 @@ QUERIES: dict[str, Callable[[Snapshot, View], Any]] = {
         criteria=ContradictionFilter(memory_id="x", oldest_first=True),
     ),
     "status_history": lambda c, v: graph.status_history(c, "x"),
-    "journal_about": lambda c, v: graph.journal_about(c, ["x"], 5),
+    "journal_about": lambda c, v: graph.journal_about(c, [], 5, memory_id="x"),
+    "journal of edges": lambda c, v: graph.journal_about(c, [EDGE], 5),
     "knowledge": lambda c, v: bulletins.KNOWLEDGE.read(c, v, NOW, 0.5),
     "goals": lambda c, v: bulletins.GOALS.read(c, v, NOW, 0.5),
     "open_todos": lambda c, v: bulletins.OPEN_TODOS.read(c, v, NOW, 0.5),
@@ -89,7 +92,7 @@ def test_no_query_scans_a_table_or_sorts_what_an_index_orders(
     scans = [step for step in scans if step.removeprefix("SCAN ") not in created]
     # One partial index holds nothing but what is wanted, in the order that is wanted.
     assert all("USING INDEX ix_memor" in step or "USING COVERING" in step for step in scans), steps
-    bounded = ("edges_among", "linked", "resolved contradictions")
+    bounded = ("edges_among", "linked", "resolved contradictions", "journal of edges")
     name = next(name for name, step in QUERIES.items() if step is query)
     if name not in bounded and view.as_of is None:
         assert not any("TEMP B-TREE" in step for step in steps), steps
