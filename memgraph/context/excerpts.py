@@ -30,9 +30,10 @@ def content_stems(text: str) -> frozenset[str]:
 def excerpt(text: str, limit: int, stems: Collection[str] = ()) -> str:
     """Return at most about ``limit`` tokens of a text.
 
-    A text that costs no more is returned as it is. Of a longer one remain its first words and the
-    sentences that share most words with the question, in their order, with `ELLIPSIS` in place of
-    the others. Of a sentence that is too long itself, the part around the first match remains.
+    A text that costs no more is returned as it is. Of a longer one remain its first words, the
+    sentences that share most words with the question and, if there is room, the first others, in
+    their order, with `ELLIPSIS` in place of the rest. Of a sentence that is too long itself, the
+    part around the first match remains.
 
     Args:
         limit: tokens; the result may cost a few more, never more than the whole text.
@@ -63,7 +64,7 @@ def _chosen(
     """Return the places of the best sentences that fit, most shared words first, and the place of
     the next one, which does not fit, with the room for it.
 
-    If none shares a word, the first that fit.
+    Of those that share as many, the first.
 
     Args:
         first_words: the tokens of the first words, which the first sentence would replace.

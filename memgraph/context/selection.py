@@ -28,8 +28,8 @@ ROOMS: Final = ((5, 120), (10, 60))
 """(rank, tokens): so many tokens may the texts up to a rank have, if not everything fits."""
 LEAST_ROOM: Final = 40
 """The tokens of every further text."""
-# The fewest tokens of a cut text, and those below which a budget counts as spent.
-_LEAST_LINE, _SPENT = 20, 20
+_LEAST_LINE = 20
+"""The fewest tokens of a cut text; with less left after a miss, the budget counts as spent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ def filled(candidates: Sequence[Candidate], plan: BlockPlan) -> FilledBlock:
             cost = token_cost(text) - (plan.budget_tokens - room)
         missing = sum(max(_LEAST_LINE - counted(line.text), 0) for line in cut)
         if cost + (missing if placed and passed_over else 0) > room:
-            if placed and room < _SPENT:
+            if placed and room < _LEAST_LINE:
                 break
             passed_over = True
             continue
