@@ -53,7 +53,8 @@ def test_processes_that_open_first_all_store(tmp_path: Path, storage_url: str, k
         with service_of(root, storage_url) as service:
             orc = service.orchestrator(NAME)
             stored = {memory.content for memory in orc.memories.list()}
-            assert {file.read_text() for file in told.iterdir()} <= stored
+            # A process that was killed between making its file and writing it has told nothing.
+            assert {text for file in told.iterdir() if (text := file.read_text())} <= stored
             assert len(stored) >= len(started)
             assert orc.verify().findings == []
             with service.opened(NAME) as opened, opened.database.read() as snapshot:
