@@ -23,8 +23,6 @@ CONVERSATION = {
     "conversation_id": "c-1",
 }
 
-pytestmark = pytest.mark.engines
-
 
 @pytest.fixture
 def reader() -> ScriptedReader:
@@ -43,28 +41,22 @@ def edges_into(orc: Orchestrator, memory_id: str) -> tuple[Edge, ...]:
     return orc.trace(memory_id).edges_in
 
 
-def test_the_same_text_is_stored_once(orc: Orchestrator) -> None:
+def test_the_same_text_of_one_type_place_and_speaker_is_stored_once(orc: Orchestrator) -> None:
     first = orc.memories.store(OLD)
     again = orc.memories.store("  access TOKENS expire\nafter 15 minutes")
     assert (first.outcome, first.duplicate_of, first.reasons) == ("stored", None, {})
     assert (again.outcome, again.memory_id) == ("duplicate", first.memory_id)
     assert again.reasons == {first.memory_id: "the same text"}
     assert (first.comparison, again.comparison) == ("pending", None)
+    for other in ({"type": "Decision"}, {"scope": "project", "scope_id": "p"}):
+        assert orc.memories.store(OLD, **other).outcome == "stored"
+    assert orc.memories.store(OLD, source_role="Mira").outcome == "stored"
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [{"type": "Decision"}, {"scope": "project", "scope_id": "p"}, {"source_role": "Mira"}],
-    ids=str,
-)
-def test_another_type_place_or_speaker_is_another_memory(
-    orc: Orchestrator, fields: dict[str, str]
+@pytest.mark.engines
+def test_a_change_by_the_same_author_is_a_mark_that_is_in_force_once_accepted(
+    orc: Orchestrator,
 ) -> None:
-    first = orc.remember(OLD)
-    assert orc.remember(OLD, **fields) not in (first, "")
-
-
-def test_a_change_by_the_same_author_is_a_mark_and_both_stay_active(orc: Orchestrator) -> None:
     old, new = orc.remember(OLD), orc.remember(NEW)
     assert edges_into(orc, old) == ()
     [mark] = orc.settle().compared.marks
@@ -77,10 +69,19 @@ def test_a_change_by_the_same_author_is_a_mark_and_both_stay_active(orc: Orchest
     assert edge.reason == f"probably changes: {OLD}"
     assert {orc.get(each).status for each in (old, new)} == {MemoryStatus.ACTIVE}
     assert orc.maintenance.pending_comparisons() == 0
+    orc.contradictions.accept(mark.edge_id, reason="the manual says so")
+    [edge] = edges_into(orc, old)
+    assert (edge.edge_id, edge.weight, edge.reason) == (mark.edge_id, 1.0, "the manual says so")
+    assert orc.get(old).status is MemoryStatus.SUPERSEDED
+    assert orc.get(new).status is MemoryStatus.ACTIVE
     assert orc.verify().ok
+    with pytest.raises(Conflict):
+        orc.contradictions.accept(mark.edge_id, reason="again")
 
 
-def test_a_change_by_another_author_is_an_open_contradiction(orc: Orchestrator) -> None:
+def test_a_change_by_another_author_is_an_open_contradiction_and_the_later_wins_if_accepted(
+    orc: Orchestrator,
+) -> None:
     old = orc.remember(OLD, source=CONVERSATION)
     new = orc.remember(NEW)
     orc.settle()
@@ -89,6 +90,16 @@ def test_a_change_by_another_author_is_an_open_contradiction(orc: Orchestrator) 
     assert edge.reason == f"probably contradicts: {OLD}"
     assert {orc.get(each).status for each in (old, new)} == {MemoryStatus.ACTIVE}
     assert [each.edge.edge_id for each in orc.contradictions.list().items] == [edge.edge_id]
+    orc.contradictions.accept(edge.edge_id, reason="so it is")
+    assert orc.get(old).status is MemoryStatus.SUPERSEDED
+    [case] = orc.contradictions.list(resolved=True).items
+    assert case.edge.resolution is not None
+    assert case.edge.resolution["winner_id"] == new
+    with pytest.raises(Conflict):
+        orc.contradictions.accept(edge.edge_id, reason="again")
+    orc.contradictions.reopen(edge.edge_id, reason="too early")
+    assert orc.get(old).status is MemoryStatus.ACTIVE
+    assert orc.verify().ok
 
 
 def test_turns_of_one_speaker_are_marked_like_facts(
@@ -139,24 +150,19 @@ def test_a_repetition_in_other_words_is_a_relation(
     assert edge.reason == f"probably says the same as: {OLD}"
 
 
-def test_the_order_is_when_it_was_said_not_when_it_happens(
+def test_the_order_is_when_it_was_said_not_when_it_happens_or_is_stored(
     orc: Orchestrator, clock: FixedClock, reader: ScriptedReader
 ) -> None:
     old = orc.remember(OLD, event_time="2025-06-01T00:00:00Z")
     clock.advance(ms=60_000)
     new = orc.remember(NEW, event_time="2024-01-01T00:00:00Z")
-    orc.settle()
-    assert [edge.from_id for edge in edges_into(orc, old)] == [new]
-
-
-def test_a_turn_that_was_said_before_is_the_earlier_one_though_it_came_later(
-    orc: Orchestrator,
-) -> None:
+    reader.verdicts[("I live in Oslo.", "I live in Bergen.")] = CHANGES
     said = {"session_id": "s", "source_role": "Mira"}
-    new = orc.save_episode(NEW, event_time="2025-02-01T00:00:00Z", **said)
-    old = orc.save_episode(OLD, event_time="2025-01-01T00:00:00Z", **said)
+    later = orc.save_episode("I live in Bergen.", event_time="2025-02-01T00:00:00Z", **said)
+    earlier = orc.save_episode("I live in Oslo.", event_time="2025-01-01T00:00:00Z", **said)
     orc.settle()
     assert [edge.from_id for edge in edges_into(orc, old)] == [new]
+    assert [edge.from_id for edge in edges_into(orc, earlier)] == [later]
 
 
 def test_a_fact_is_not_compared_with_the_turn_that_it_comes_from(
@@ -169,23 +175,25 @@ def test_a_fact_is_not_compared_with_the_turn_that_it_comes_from(
     assert reader.asked == []
 
 
-def test_statements_of_one_document_are_not_compared(
-    orc: Orchestrator, reader: ScriptedReader
+@pytest.mark.parametrize(
+    "where",
+    [
+        [{"source": {"source_type": "ingest_file", "content_sha256": "a" * 64}}] * 2,
+        [{"scope": "project", "scope_id": name} for name in "ab"],
+    ],
+    ids=["one document", "two projects"],
+)
+def test_statements_of_one_document_or_of_two_places_are_not_compared(
+    orc: Orchestrator, reader: ScriptedReader, where: list[dict[str, object]]
 ) -> None:
     reader.otherwise = CHANGES
-    source = {"source_type": "ingest_file", "content_sha256": "a" * 64}
-    orc.remember_many([{"content": each, "source": source} for each in (OLD, NEW)])
+    first, second = where
+    orc.remember_many([{"content": OLD, **first}, {"content": NEW, **second}])
     orc.settle()
     assert reader.asked == []
 
 
-def test_another_place_is_not_compared(orc: Orchestrator, reader: ScriptedReader) -> None:
-    orc.remember(OLD, scope="project", scope_id="a")
-    orc.remember(NEW, scope="project", scope_id="b")
-    orc.settle()
-    assert reader.asked == []
-
-
+@pytest.mark.engines
 def test_a_pair_is_compared_once_and_at_most_twelve_are_read(
     orc: Orchestrator, reader: ScriptedReader
 ) -> None:
@@ -207,35 +215,6 @@ def test_a_dismissed_mark_is_not_raised_again(orc: Orchestrator) -> None:
     orc.remember(NEW)
     assert orc.settle().compared.marks == []
     assert edges_into(orc, copy) == ()
-    assert orc.verify().ok
-
-
-def test_an_accepted_mark_is_in_force(orc: Orchestrator) -> None:
-    old, new = orc.remember(OLD), orc.remember(NEW)
-    [mark] = orc.settle().compared.marks
-    orc.contradictions.accept(mark.edge_id, reason="the manual says so")
-    [edge] = edges_into(orc, old)
-    assert (edge.edge_id, edge.weight, edge.reason) == (mark.edge_id, 1.0, "the manual says so")
-    assert orc.get(old).status is MemoryStatus.SUPERSEDED
-    assert orc.get(new).status is MemoryStatus.ACTIVE
-    assert orc.verify().ok
-    with pytest.raises(Conflict):
-        orc.contradictions.accept(mark.edge_id, reason="again")
-
-
-def test_an_accepted_contradiction_is_won_by_the_later_statement(orc: Orchestrator) -> None:
-    old, new = orc.remember(OLD, source=CONVERSATION), orc.remember(NEW)
-    [mark] = orc.settle().compared.marks
-    orc.contradictions.accept(mark.edge_id, reason="so it is")
-    assert orc.get(old).status is MemoryStatus.SUPERSEDED
-    assert orc.get(new).status is MemoryStatus.ACTIVE
-    [case] = orc.contradictions.list(resolved=True).items
-    assert case.edge.resolution is not None
-    assert case.edge.resolution["winner_id"] == new
-    with pytest.raises(Conflict):
-        orc.contradictions.accept(mark.edge_id, reason="again")
-    orc.contradictions.reopen(mark.edge_id, reason="too early")
-    assert orc.get(old).status is MemoryStatus.ACTIVE
     assert orc.verify().ok
 
 
@@ -288,6 +267,7 @@ def test_what_was_retracted_meanwhile_is_not_marked(orc: Orchestrator) -> None:
     assert orc.settle().compared.marks == []
 
 
+@pytest.mark.engines
 def test_what_waits_survives_a_restart(
     tmp_path: Path, storage_url: str, reader: ScriptedReader
 ) -> None:

@@ -149,12 +149,6 @@ def test_a_contradiction_between_files_is_found_and_stays_open(
     assert "14 days" in (case.edge.reason or "")
 
 
-def test_what_one_document_says_is_not_compared_with_itself(orc: Orchestrator) -> None:
-    orc.ingestion.store(ledger("a", 14, 60))
-    orc.settle()
-    assert orc.contradictions.list().items == ()
-
-
 def test_a_later_version_of_a_file_marks_what_it_said(orc: Orchestrator, clock: FixedClock) -> None:
     old = orc.ingestion.store(ledger("a", 14, path="/drop/ledger.md")).memories[0].memory_id or ""
     clock.advance(ms=60_000)
@@ -162,12 +156,6 @@ def test_a_later_version_of_a_file_marks_what_it_said(orc: Orchestrator, clock: 
     [mark] = orc.settle().compared.marks
     assert (mark.edge_type, mark.to_id) == (EdgeType.UPDATES, old)
     assert orc.get(old).status is MemoryStatus.ACTIVE
-
-
-def test_statements_of_different_scopes_are_not_related(orc: Orchestrator) -> None:
-    for mark, days in (("a", 14), ("b", 60)):
-        orc.ingestion.store(ledger(mark, days, scope="project", scope_id=mark))
-    assert orc.settle().compared.marks == []
 
 
 def test_a_link_that_cannot_be_is_told(orc: Orchestrator) -> None:
