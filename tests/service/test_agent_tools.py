@@ -154,27 +154,11 @@ def test_a_correction_replaces_a_fact_but_none_that_was_confirmed(
         assert agent.get(protected).status == "active"
 
 
-@pytest.mark.parametrize(
-    ("role", "confirmed"), [("user", True), ("assistant", False), (None, True)]
-)
-def test_a_model_confirms_what_a_person_stated(
-    agent: Orchestrator, role: str | None, confirmed: bool
-) -> None:
-    by = (
-        () if role is None else (agent.save_episode("It moved.", session_id="s", source_role=role),)
-    )
-    source = {"source_type": "channel_transcript", "captured_by": "system"}
-    fact = put(agent, "The office moved to Vienna.", source=source, confidence=0.5, derived_from=by)
-    told = call_tool(agent, "confirm_fact", {"memory_id": fact})
-    assert ("error" not in told) is confirmed, told
-    assert (agent.get(fact).confidence == 1.0) is confirmed
-
-
 def test_on_a_persons_word_a_model_confirms_what_it_remembered_itself(agent: Orchestrator) -> None:
     own = remembered(agent, "Ada likes green tea.", confidence=0.6)
     asked = {"memory_id": own}
     assert code(call_tool(agent, "confirm_fact", asked)) == "access.denied"
-    agent.save_episode("You like green tea.", session_id="b", source_role="assistant")
+    noted = agent.save_episode("You like green tea.", session_id="b", source_role="assistant")
     assert code(call_tool(agent, "confirm_fact", asked, session_id="b")) == "access.denied"
     assert agent.trace(own).journal[-1].action != "confirm"
     turn = agent.save_episode("Yes, I like green tea.", session_id="a", source_role="user")
@@ -183,52 +167,63 @@ def test_on_a_persons_word_a_model_confirms_what_it_remembered_itself(agent: Orc
     assert agent.trace(own).journal[-1].details["on_the_word_of"] == turn
     assert code(call_tool(agent, "confirm_fact", {"memory_id": turn})) == "input.invalid"
     assert code(call_tool(agent, "confirm_fact", {"memory_id": "fact_0"})) == "memory.not_found"
+    # What a person stated needs no other word.
+    source = {"source_type": "channel_transcript", "captured_by": "system"}
+    for grounds, confirmed in (([turn], True), ([noted], False), ([], True)):
+        text = f"Green tea, from {len(grounds)}: {confirmed}."
+        fact = put(agent, text, source=source, confidence=0.5, derived_from=grounds)
+        told = call_tool(agent, "confirm_fact", {"memory_id": fact})
+        assert ("error" not in told) is confirmed, told
+        assert (agent.get(fact).confidence == 1.0) is confirmed
 
 
-@pytest.mark.parametrize("tool", ["correct_fact", "forget"])
 @pytest.mark.parametrize(
     ("stated_by", "asked_by", "session_id", "allowed"),
     [
-        (("user", UserTurn), None, None, False),
-        (("user", UserTurn), ("user", UserTurn), "s-1", True),
+        ("user", None, None, False),
+        ("user", "user", "s-1", True),
         # A role is the same speaker in its own conversation, a name in every one.
-        (("user", UserTurn), ("user", UserTurn), "s-2", False),
-        (("Ada", UserTurn), ("Ada", UserTurn), "s-2", True),
-        (("Ada", UserTurn), ("Ben", UserTurn), "s-1", False),
-        (("user", UserTurn), ("assistant", AgentTurn), "s-1", False),
-        (None, ("user", UserTurn), "s-1", False),
+        ("user", "user", "s-2", False),
+        ("Ada", "Ada", "s-2", True),
+        ("Ada", "Ben", "s-1", False),
+        ("user", "assistant", "s-1", False),
+        (None, "user", "s-1", False),
     ],
 )
 def test_what_was_confirmed_a_model_changes_on_the_word_of_who_stated_it_alone(
     agent: Orchestrator,
-    tool: str,
-    stated_by: tuple[str, type[UserTurn]] | None,
-    asked_by: tuple[str, type[UserTurn] | type[AgentTurn]] | None,
+    stated_by: str | None,
+    asked_by: str | None,
     session_id: str | None,
     allowed: bool,
 ) -> None:
-    def say(content: str, session_id: str, role: str, kind: Any) -> str:
+    def say(content: str, session_id: str, role: str) -> str:
+        kind = AgentTurn if role == "assistant" else UserTurn
         agent.events.publish(kind(content=content, session_id=session_id, source_role=role))
         return agent.memories.list(session_id=session_id)[0].memory_id
 
-    said = () if stated_by is None else (say("The rent is 900.", "s-1", *stated_by),)
+    said = () if stated_by is None else (say("The rent is 900.", "s-1", stated_by),)
     fact = put(agent, "The rent is 900.", derived_from=said)
     agent.confirm(fact)
-    word = say("That is over.", session_id, *asked_by) if asked_by and session_id else None
-    more = {"reason": "asked"} if tool == "forget" else {"new_content": "The rent is 950."}
-    told = call_tool(agent, tool, {"memory_id": fact, **more}, session_id=session_id)
+    word = say("That is over.", session_id, asked_by) if asked_by and session_id else None
+    wanted = {"memory_id": fact, "new_content": "The rent is 950."}
+    corrected = call_tool(agent, "correct_fact", wanted, session_id=session_id)
     if not allowed:
-        assert code(told) == "access.denied"
+        asked = {"memory_id": fact, "reason": "asked"}
+        assert code(corrected) == "access.denied"
+        assert code(call_tool(agent, "forget", asked, session_id=session_id)) == "access.denied"
         assert {agent.get(one).status for one in (fact, *said)} == {"active"}
-    elif tool == "forget":
-        assert {*told["retracted"]} == {fact, *said}
-        last = agent.trace(fact).journal[-1]
-        assert (last.action, last.details["on_the_word_of"]) == ("retract", word)
-    else:
-        trace = agent.trace(told["memory_id"])
-        assert told["replaced"] == fact
-        assert word in {link.memory_id for link in trace.grounds}
-        assert trace.edges_out[0].reason.startswith("corrected by a model on the word of ")
+        return
+    trace = agent.trace(corrected["memory_id"])
+    assert corrected["replaced"] == fact
+    assert word in {link.memory_id for link in trace.grounds}
+    assert trace.edges_out[0].reason.startswith("corrected by a model on the word of ")
+    agent.confirm(corrected["memory_id"])
+    asked = {"memory_id": corrected["memory_id"], "reason": "asked"}
+    forgotten = call_tool(agent, "forget", asked, session_id=session_id)
+    assert corrected["memory_id"] in forgotten["retracted"]
+    last = agent.trace(corrected["memory_id"]).journal[-1]
+    assert (last.action, last.details["on_the_word_of"]) == ("retract", word)
 
 
 def test_a_correction_looks_at_protection_where_it_writes(
@@ -291,16 +286,6 @@ def test_a_fact_is_kept_in_the_one_place_and_for_the_agent_of_its_handle(
     assert code(told) == "input.invalid"
     eight = service.orchestrator("orc-1", viewer=Viewer(agent_id="eight"))
     assert not eight.recall("Ida has bees and the key").items
-
-
-def test_what_a_search_gave_is_no_news(agent: Orchestrator) -> None:
-    said = "The new headquarters is going to be built in Vienna."
-    known = agent.remember(said, confidence=0.45, type="Decision")
-    call_tool(agent, "search_memory", {"query": "headquarters"}, session_id="s-2")
-    for content in (said, said.upper()):
-        told = call_tool(agent, "remember_fact", {"content": content}, session_id="s-2")
-        assert told == {"outcome": "duplicate", "memory_id": known}
-    assert len(agent.memories.list()) == 1
 
 
 def test_maintenance_is_asked_for_by_the_host_and_rare(
@@ -460,47 +445,37 @@ def test_a_preference_is_a_fact_of_that_type(agent: Orchestrator) -> None:
             agent.recall("green tea", **beside)
 
 
-@pytest.mark.parametrize("odd", [None, "search_memory", {}, {"id": "c-1"}, {"function": {}}])
-def test_what_is_no_tool_call_is_refused_before_any_is_done(agent: Orchestrator, odd: Any) -> None:
-    first = _call("remember_fact", {"content": "The tea is in the jar."})
-    with pytest.raises(InvalidInput):
-        answer_calls(agent, [first, odd])
-    assert agent.memories.list() == []
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
+def test_wrong_arguments_are_told_and_nothing_happens(agent: Orchestrator) -> None:
+    wrong: list[tuple[str, Any]] = [
         ("search_memory", {}),
         ("search_memory", {"query": "  "}),
         ("search_memory", {"query": "tea", "limit": "5"}),
         ("search_memory", {"query": "tea", "kind": "secret"}),
         ("search_memory", "no JSON at all"),
         ("search_memory", {"query": "x" * 30_000}),
+        ("search_memory", {"query": "tea", "clearance": "Restricted"}),
         ("remember_fact", {"content": "x" * 1_001}),
         ("remember_fact", {"content": "tea", "confidence": float("nan")}),
         ("remember_fact", {"content": "tea", "type": "Identity"}),
         ("remember_fact", {"content": "tea", "scope": "project", "scope_id": "web"}),
-        ("search_memory", {"query": "tea", "clearance": "Restricted"}),
-        ("search_memory", {"query": "tea", "project_ids": ["web"]}),
         ("remember_fact", {"content": "tea", "entity_names": ["x"] * 21}),
         ("remember_fact", {"content": "a\x00b"}),
         ("correct_fact", {"memory_id": "fact_1"}),
         ("forget", {"reason": "asked"}),
         ("memory_consolidate", {"force": True}),
-    ],
-)
-def test_wrong_arguments_are_told_and_nothing_happens(
-    agent: Orchestrator, name: str, arguments: Any
-) -> None:
-    told = call_tool(agent, name, arguments, only=TOOLS)
-    assert code(told) == "input.invalid"
-    assert len(told["error"]["message"]) <= 500
+    ]
+    for name, arguments in wrong:
+        told = call_tool(agent, name, arguments, only=TOOLS)
+        assert code(told) == "input.invalid", (name, arguments)
+        assert len(told["error"]["message"]) <= 500
+    for odd in (None, "search_memory", {}, {"id": "c-1"}, {"function": {}}):
+        with pytest.raises(InvalidInput):
+            answer_calls(agent, [_call("remember_fact", {"content": "The tea is in it."}), odd])
     assert agent.memories.list() == []
     assert list(agent.jobs.list()) == []
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     name=st.one_of(st.sampled_from([*NAMES, MAINTENANCE]), st.text(max_size=20)),
     arguments=st.text(),

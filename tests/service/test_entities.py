@@ -94,11 +94,10 @@ def test_a_profile_tells_all_about_an_entity(talk: Orchestrator) -> None:
     assert (found.aliases, found.candidates) == ((), ())
     assert talk.entities.get(found.entity_id) == found
     assert len(talk.entities.get("Caroline Smith's", limit=1).memories) == 1
-
-
-def test_taken_back_memories_count_no_more_and_superseded_ones_are_not_shown(
-    talk: Orchestrator,
-) -> None:
+    for no_name in ("", "...", "x" * 600):
+        with pytest.raises(InvalidInput):
+            talk.entities.get(no_name)
+    # What was retracted counts no more, and what was superseded is not shown.
     berlin = next(each for each in talk.memories.list() if "Berlin" in each.content)
     newer = talk.correct(berlin.memory_id, "Caroline Smith moved to Bremen.", reason="misheard")
     found = talk.entities.get("Caroline Smith")
@@ -108,12 +107,6 @@ def test_taken_back_memories_count_no_more_and_superseded_ones_are_not_shown(
     assert talk.entities.get("Caroline Smith").mention_count == 2
     with pytest.raises(NotFound):
         talk.entities.get("Bremen")
-
-
-@pytest.mark.parametrize("name", ["", "  ", "...", "x" * 600])
-def test_what_is_no_name_is_refused(orc: Orchestrator, name: str) -> None:
-    with pytest.raises(InvalidInput):
-        orc.entities.get(name)
 
 
 def test_the_list_is_by_mentions_and_by_prefix(talk: Orchestrator) -> None:
@@ -150,8 +143,8 @@ def secret(service: MemoryService) -> tuple[Orchestrator, Orchestrator]:
     return knowing, service.orchestrator("orc-1")
 
 
-def test_an_entity_of_hidden_memories_is_not_there(
-    secret: tuple[Orchestrator, Orchestrator],
+def test_an_entity_of_hidden_memories_is_neither_there_nor_counted(
+    secret: tuple[Orchestrator, Orchestrator], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     knowing, other = secret
     hidden = knowing.entities.get("Quentin Zanzipool")
@@ -162,21 +155,25 @@ def test_an_entity_of_hidden_memories_is_not_there(
             other.entities.merge("Melanie Stone", name, reason="guess")
         with pytest.raises(NotFound):
             other.entities.remove_alias(name, "x", reason="guess")
-    assert all_of(other) == [("Melanie Stone", "person", 1)]
-    assert all_of(other, prefix="quentin") == []
-
-
-def test_counts_and_companions_are_of_visible_memories(
-    secret: tuple[Orchestrator, Orchestrator],
-) -> None:
-    knowing, other = secret
     assert named(knowing.entities.get("Melanie Stone")) == ("Melanie Stone", "person", 2)
     found = other.entities.get("Melanie Stone")
-    assert named(found) == ("Melanie Stone", "person", 1)
-    assert found.related == ()
+    assert (named(found), found.related) == (("Melanie Stone", "person", 1), ())
     assert "zanzipool" not in found.model_dump_json().casefold()
+    # A list does not even look at what is hidden.
+    looked_at: list[str] = []
+    look = profiles.EntityReader.found
+
+    def noted(self: profiles.EntityReader, row: EntityRecord) -> profiles.VisibleEntity | None:
+        looked_at.append(row.canonical_name)
+        return look(self, row)
+
+    monkeypatch.setattr(profiles.EntityReader, "found", noted)
+    assert all_of(other) == all_of(other, prefix="m") == [("Melanie Stone", "person", 1)]
+    assert all_of(other, prefix="quentin") == []
+    assert looked_at == ["Melanie Stone"] * 2
 
 
+@pytest.mark.engines
 def test_a_name_that_stands_in_hidden_memories_alone_is_neither_shown_nor_found(
     secret: tuple[Orchestrator, Orchestrator],
 ) -> None:
@@ -193,6 +190,26 @@ def test_a_name_that_stands_in_hidden_memories_alone_is_neither_shown_nor_found(
         other.entities.get("Quentin Zanzipool")
     with pytest.raises(NotFound):
         other.entities.remove_alias("Melanie Stone", "Quentin Zanzipool", reason="guess")
+
+    def by_entity(orc: Orchestrator, query: str) -> int:
+        return sum("entity" in each.legs for each in orc.recall(query).items)
+
+    assert by_entity(knowing, "What does Quentin Zanzipool like?") == 2
+    for name in ("Quentin Zanzipool", "Mr. Zanzipool", "Zanzipool", "Quentin"):
+        assert by_entity(other, f"What does {name} like?") == 0
+    assert by_entity(other, "What does Melanie Stone like?") == 1
+    assert by_entity(other, "What does Melanie like?") == 1
+    # Who sees only the alias may take it away, and learns no other name by that.
+    left = other.entities.remove_alias("Melanie Stone", "Melanie Stone", reason="herself")
+    assert named(left) == ("Melanie Stone", "person", 0)
+    assert all_of(other) == [("Melanie Stone", "person", 1)]
+    assert knowing.entities.get("Quentin Zanzipool").mention_count == 1
+    # Nor is a surname told by a first name.
+    knowing.remember("Mrs. Ottilie Zanzipool signed.", sensitivity="Restricted")
+    other.remember("Ottilie called again.")
+    assert len(about(knowing, "Ottilie Zanzipool")) == 2
+    told = other.entities.get("Ottilie").model_dump_json() + str(all_of(other))
+    assert "zanzipool" not in told.casefold()
 
 
 def test_a_hidden_name_in_a_longer_word_is_not_known(service: MemoryService) -> None:
@@ -229,27 +246,6 @@ def test_a_rare_name_of_a_busy_entity_is_known_and_can_be_taken_away(
     sound_after_a_rebuild(talk)
 
 
-def test_a_list_looks_at_nothing_that_is_hidden(
-    secret: tuple[Orchestrator, Orchestrator], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    knowing, other = secret
-    for name in ("Anton Keller", "Bruno Marsh", "Carla Quill"):
-        for number in range(3):
-            knowing.remember(f"{name} signed paper {number}.", sensitivity="Restricted")
-    looked_at: list[str] = []
-    found = profiles.EntityReader.found
-
-    def told(self: profiles.EntityReader, row: EntityRecord) -> profiles.VisibleEntity | None:
-        looked_at.append(row.canonical_name)
-        return found(self, row)
-
-    monkeypatch.setattr(profiles.EntityReader, "found", told)
-    assert all_of(other) == [("Melanie Stone", "person", 1)]
-    assert all_of(other, prefix="m") == [("Melanie Stone", "person", 1)]
-    assert all_of(other, prefix="a") == []
-    assert looked_at == ["Melanie Stone"] * 2
-
-
 # Merging and taking away.
 
 
@@ -272,24 +268,21 @@ def test_a_merge_moves_links_names_and_counts_and_survives_a_rebuild(talk: Orche
     sound_after_a_rebuild(talk)
 
 
-@pytest.fixture
-def petrovs(service: MemoryService) -> Orchestrator:
-    """Mr. Petrov, with whom Mrs. Petrova was merged wrongly."""
-    orc = service.orchestrator("orc-1", create=True, viewer=SEES_ALL)
-    orc.remember("Mr. Petrov signed the lease.")
-    orc.remember("Petrov asked for a boat.")
-    orc.remember("Mrs. Petrova sings in the choir.")
-    orc.remember("Mr. Petrov met Mrs. Petrova at the station.")
-    orc.remember("Mrs. Petrova sold a Stradivari.", sensitivity="Restricted")
-    orc.entities.merge("Petrov", "Petrova", reason="one person")
-    return orc
-
-
-def test_a_wrong_merge_is_mended_by_taking_the_alias_away(petrovs: Orchestrator) -> None:
+def test_a_wrong_merge_is_mended_by_taking_the_alias_away(service: MemoryService) -> None:
+    petrovs = service.orchestrator("orc-1", create=True, viewer=SEES_ALL)
+    petrovs.remember("Mr. Petrov signed the lease.")
+    petrovs.remember("Petrov asked for a boat.")
+    petrovs.remember("Mrs. Petrova sings in the choir.")
+    petrovs.remember("Mr. Petrov met Mrs. Petrova at the station.")
+    petrovs.remember("Mrs. Petrova sold a Stradivari.", sensitivity="Restricted")
+    petrovs.entities.merge("Petrov", "Petrova", reason="one person")
     assert set(links(petrovs)) == {"petrov"}
     petrovs.remember("Petrova wrote a letter.")
-    left = petrovs.entities.remove_alias("Petrov", "Petrova", reason="his wife")
+    # Hidden memories are unlinked, too, but not shown.
+    narrow = service.orchestrator(petrovs.name)
+    left = narrow.entities.remove_alias("Petrov", "Petrova", reason="his wife")
     assert named(left) == ("Petrov", "person", 3)
+    assert "Stradivari" not in narrow.entities.get("Petrova").model_dump_json()
     both = "Mr. Petrov met Mrs. Petrova at the station."
     assert links(petrovs) == {
         "petrov": ["Mr. Petrov signed the lease.", "Petrov asked for a boat.", both],
@@ -302,40 +295,17 @@ def test_a_wrong_merge_is_mended_by_taking_the_alias_away(petrovs: Orchestrator)
     sound_after_a_rebuild(petrovs)
     petrovs.remember("Petrova came home.")
     assert petrovs.entities.get("Petrov").mention_count == 3
-
-
-@pytest.mark.engines
-def test_hidden_memories_are_unlinked_but_not_shown(petrovs: Orchestrator) -> None:
-    narrow = petrovs._service.orchestrator(petrovs.name)
-    left = narrow.entities.remove_alias("Petrov", "Petrova", reason="his wife")
-    assert named(left) == ("Petrov", "person", 3)
-    seen = ["Mrs. Petrova sings in the choir.", "Mr. Petrov met Mrs. Petrova at the station."]
-    hidden = "Mrs. Petrova sold a Stradivari."
-    assert texts_of(narrow, "Petrova") == set(seen)
-    assert texts_of(petrovs, "Petrova") == {*seen, hidden}
-    assert texts_of(petrovs, "Petrov") == {
-        "Mr. Petrov signed the lease.",
-        "Petrov asked for a boat.",
-        seen[1],
-    }
-    assert "Stradivari" not in narrow.entities.get("Petrova").model_dump_json()
-
-
-def texts_of(orc: Orchestrator, name: str) -> set[str]:
-    return {each.content for each in orc.entities.get(name).memories}
-
-
-@pytest.mark.engines
-def test_who_sees_only_the_alias_learns_no_other_name(service: MemoryService) -> None:
-    knowing = service.orchestrator("orc-1", create=True, viewer=SEES_ALL)
-    knowing.remember("Quentin Zanzipool sold a boat.", sensitivity="Restricted")
-    knowing.remember("Melanie Stone likes tea.")
-    knowing.entities.merge("Quentin Zanzipool", "Melanie Stone", reason="one person")
-    narrow = service.orchestrator("orc-1")
-    left = narrow.entities.remove_alias("Melanie Stone", "Melanie Stone", reason="herself")
-    assert named(left) == ("Melanie Stone", "person", 0)
-    assert all_of(narrow) == [("Melanie Stone", "person", 1)]
-    assert knowing.entities.get("Quentin Zanzipool").mention_count == 1
+    entries = rows(
+        petrovs,
+        "SELECT action, subject, details FROM audit_log"
+        " WHERE action IN ('merge_entities', 'remove_alias') ORDER BY seq",
+    )
+    (merge, into, merged), (remove, parted_from, parted) = entries
+    assert (merge, remove, into) == ("merge_entities", "remove_alias", parted_from)
+    merged, parted = json.loads(merged), json.loads(parted)
+    assert (merged["reason"], merged["into"]["id"]) == ("one person", into)
+    assert (parted["reason"], parted["alias"]) == ("his wife", "petrova")
+    assert parted["new"]["id"] == merged["other"]["id"]
 
 
 def test_an_alias_that_was_no_entity_only_unlinks(talk: Orchestrator) -> None:
@@ -394,7 +364,6 @@ def test_a_last_name_means_the_one_person_who_has_it(orc: Orchestrator) -> None:
     assert orc.verify().ok
 
 
-@pytest.mark.engines
 @pytest.mark.parametrize("name", ["Petrov", "Vitaly"])
 def test_a_name_of_one_word_becomes_the_person_whose_full_name_comes_later(
     orc: Orchestrator, name: str
@@ -414,8 +383,7 @@ def test_a_name_of_one_word_becomes_the_person_whose_full_name_comes_later(
     assert orc.verify().ok
 
 
-@pytest.mark.engines
-def test_a_last_name_of_two_persons_becomes_neither(orc: Orchestrator) -> None:
+def test_a_first_or_last_name_of_two_persons_is_neither(orc: Orchestrator) -> None:
     orc.remember("Mr. Petrov signed the lease.")
     orc.remember_many(
         [MemoryInput(content=f"Mr. {name} Petrov has paid.") for name in ("Vitaly", "Boris")]
@@ -426,6 +394,13 @@ def test_a_last_name_of_two_persons_becomes_neither(orc: Orchestrator) -> None:
     orc.remember("Mr. Anton Sommer sleeps.")
     orc.remember("Mr. Sommer wakes.")
     assert about(orc, "Sommer") == ["Mr. Sommer wakes."]
+    orc.remember("Mrs. Ottilie Varga signed.")
+    orc.remember("Ottilie called again.")
+    assert len(about(orc, "Ottilie Varga")) == 2
+    orc.remember("Mrs. Ottilie Brandt signed.")
+    orc.remember("Then ottilie left, and Ottilie came.")
+    assert len(about(orc, "Ottilie Varga")) == 2
+    assert len(about(orc, "Ottilie Brandt")) == 1
     orc.maintenance.rebuild(["entities"])
     assert about(orc, "Petrov") == ["Mr. Petrov signed the lease."]
     assert orc.verify().ok
@@ -438,14 +413,10 @@ def test_who_speaks_under_one_word_is_no_person_of_a_text(orc: Orchestrator) -> 
     sound_after_a_rebuild(orc)
 
 
-@pytest.mark.engines
 @pytest.mark.parametrize(
     "hidden",
-    [
-        {"sensitivity": "Restricted"},
-        {"scope": "project", "scope_id": "p"},
-        {"agent_id": "ben"},
-    ],
+    [{"sensitivity": "Restricted"}, {"scope": "project", "scope_id": "p"}, {"agent_id": "ben"}],
+    ids=str,
 )
 def test_a_full_name_that_not_all_may_read_takes_no_name_of_one_word(
     service: MemoryService, hidden: dict[str, Any]
@@ -457,50 +428,19 @@ def test_a_full_name_that_not_all_may_read_takes_no_name_of_one_word(
     before = other.entities.get("Petrov")
     knowing.remember("Mr. Vitaly Petrov lives in Kyiv.", **hidden)
     assert other.entities.get("Petrov") == before
-    knowing.maintenance.rebuild(["entities"])
-    assert other.entities.get("Petrov") == before
     knowing.remember("Mr. Vitaly Petrov has a boat.")
     knowing.maintenance.rebuild(["entities"])
     assert other.entities.get("Petrov").canonical_name == "Vitaly Petrov"
     assert len(about(knowing, "Petrov")) == 3
 
 
-@pytest.mark.parametrize(
-    ("alias", "error"),
-    [
-        ("", NotFound),
-        ("...", NotFound),
-        ("caroline smith", Conflict),
-        ("Melanie", NotFound),
-    ],
-)
-def test_only_other_names_of_the_entity_can_be_taken_away(
-    talk: Orchestrator, alias: str, error: type[Exception]
-) -> None:
+def test_only_other_names_of_the_entity_can_be_taken_away(talk: Orchestrator) -> None:
     talk.remember("Caroline came.")
     before = rows(talk, "SELECT count(*) FROM audit_log")
-    with pytest.raises(error):
-        talk.entities.remove_alias("Caroline Smith", alias, reason="x")
+    for alias, error in (("...", NotFound), ("caroline smith", Conflict), ("Melanie", NotFound)):
+        with pytest.raises(error):
+            talk.entities.remove_alias("Caroline Smith", alias, reason="x")
     assert rows(talk, "SELECT count(*) FROM audit_log") == before
-
-
-def test_merging_and_mending_are_journalled(talk: Orchestrator) -> None:
-    talk.entities.merge("Caroline Smith", "Cathy Brown", reason="her pen name")
-    talk.entities.remove_alias("Caroline Smith", "Cathy Brown", reason="after all not")
-    told = rows(
-        talk,
-        "SELECT action, subject, actor, details FROM audit_log"
-        " WHERE action IN ('merge_entities', 'remove_alias')"
-        " ORDER BY seq",
-    )
-    assert [each[0] for each in told] == ["merge_entities", "remove_alias"]
-    merged, parted = (json.loads(each[3]) for each in told)
-    assert (merged["reason"], merged["links"]) == ("her pen name", 1)
-    assert merged["other"]["name"] == "Cathy Brown"
-    assert (parted["reason"], parted["links"]) == ("after all not", 1)
-    assert parted["alias"] == "cathy brown"
-    assert parted["new"]["id"] == merged["other"]["id"]
-    assert told[0][1] == told[1][1] == merged["into"]["id"]
 
 
 def test_another_spelling_is_an_alias_once(orc: Orchestrator) -> None:
@@ -516,11 +456,15 @@ def test_another_spelling_is_an_alias_once(orc: Orchestrator) -> None:
 
 
 def test_nicknames_are_found_in_texts_and_in_questions_both_ways(tmp_path: Path) -> None:
-    with service_with(tmp_path, nicknames=["Cazza=Caroline Smith"]) as service:
+    with service_with(tmp_path, nicknames=["Cazza=Caroline Smith", "Art=Arthur Stone"]) as service:
         orc = service.orchestrator("orc-1", create=True)
         by_nick = orc.remember("then Cazza burned the soup")
         by_name = orc.remember("Caroline Smith bought a boat")
-        orc.remember("Melanie reads")
+        # A nickname in a longer name is a part of that.
+        orc.remember("We visited the Art Institute of Chicago with Melanie.")
+        orc.remember("the art of Melanie")
+        with pytest.raises(NotFound):
+            orc.entities.get("Arthur Stone")
         found = orc.entities.get("cazza")
         assert named(found) == ("Caroline Smith", "person", 2)
         assert found.aliases == ("Cazza",)
@@ -534,22 +478,13 @@ def test_nicknames_are_found_in_texts_and_in_questions_both_ways(tmp_path: Path)
         sound_after_a_rebuild(orc)
 
 
-def test_a_nickname_in_a_longer_name_is_a_part_of_that(tmp_path: Path) -> None:
-    with service_with(tmp_path, nicknames=["Art=Arthur Stone"]) as service:
-        orc = service.orchestrator("orc-1", create=True)
-        orc.remember("We visited the Art Institute of Chicago with Melanie.")
-        orc.remember("the art of Melanie")
-        with pytest.raises(NotFound):
-            orc.entities.get("Arthur Stone")
-
-
 # Strategies of the write path.
 
 
 def test_a_pipeline_can_name_entities_on_every_write(tmp_path: Path) -> None:
     import spacy
 
-    made = spacy.blank("en")
+    made = spacy.blank("xx")  # no language's exceptions, which take long to load
     ruler: Any = made.add_pipe("entity_ruler")
     ruler.add_patterns([{"label": "ORG", "pattern": "tidewater"}])
     made.to_disk(tmp_path / "pipeline")
@@ -597,16 +532,20 @@ def test_whoever_speaks_is_an_entity(orc: Orchestrator) -> None:
     sound_after_a_rebuild(orc)
 
 
-@pytest.mark.parametrize(
-    "role",
-    ["user", "Assistant", "system", "tool", "Research Agent", "planner", "gpt-4", "bot_7", "a@b.c"],
-)
-def test_a_role_is_no_person(orc: Orchestrator, role: str) -> None:
-    orc.save_episode("nothing here", session_id="s", source_role=role)
-    assert all_of(orc) == []
-
-
-def test_a_declared_agent_is_no_person_and_a_declared_person_is(orc: Orchestrator) -> None:
+def test_a_role_and_a_declared_agent_are_no_persons_and_a_declared_person_is(
+    orc: Orchestrator,
+) -> None:
+    for role in (
+        "user",
+        "Assistant",
+        "system",
+        "tool",
+        "Research Agent",
+        "gpt-4",
+        "bot_7",
+        "a@b.c",
+    ):
+        orc.save_episode("nothing here", session_id="s", source_role=role)
     orc.events.publish(AgentTurn(session_id="s", content="done", source_role="Scout"))
     orc.events.publish(UserTurn(session_id="s", content="thanks", source_role="quillon"))
     assert [name for name, _, _ in all_of(orc)] == ["Quillon"]
@@ -629,28 +568,6 @@ def test_a_common_word_is_a_name_only_where_it_is_written_as_one(orc: Orchestrat
     assert len(about(orc, "Will")) == len(about(orc, "Mark")) == 1
     orc.remember("They met Will and Mark there.")
     assert len(about(orc, "Will")) == len(about(orc, "Mark")) == 2
-
-
-def test_a_first_name_means_the_one_person_who_has_it(orc: Orchestrator) -> None:
-    orc.remember("Mrs. Ottilie Varga signed.")
-    orc.remember("Ottilie called again.")
-    assert len(about(orc, "Ottilie Varga")) == 2
-    assert orc.entities.get("Ottilie").canonical_name == "Ottilie Varga"
-    orc.remember("Mrs. Ottilie Brandt signed.")
-    orc.remember("Then ottilie left, and Ottilie came.")
-    assert len(about(orc, "Ottilie Varga")) == 2
-    assert len(about(orc, "Ottilie Brandt")) == 1
-
-
-def test_a_surname_in_hidden_memories_is_not_told_by_a_first_name(service: MemoryService) -> None:
-    knowing = service.orchestrator("orc-1", create=True, viewer=SEES_ALL)
-    other = service.orchestrator("orc-1")
-    knowing.remember("Mrs. Ottilie Zanzipool signed.", sensitivity="Restricted")
-    other.remember("Ottilie called again.")
-    assert len(about(knowing, "Ottilie Zanzipool")) == 2
-    found = other.entities.get("Ottilie")
-    assert "zanzipool" not in found.model_dump_json().casefold()
-    assert "Zanzipool" not in str(all_of(other))
 
 
 def test_names_that_another_process_learned_are_found(tmp_path: Path) -> None:
@@ -679,15 +596,16 @@ def test_a_name_of_a_write_that_failed_is_not_known(orc: Orchestrator) -> None:
     sound_after_a_rebuild(orc)
 
 
-def test_recall_finds_an_entity_by_its_merged_name(talk: Orchestrator) -> None:
-    talk.entities.merge("Caroline Smith", "Cathy Brown", reason="her pen name")
-    shown = [
-        each.memory.content
-        for each in talk.recall("What of Cathy Brown?").items
-        if "entity" in each.legs
-    ]
-    assert "Caroline Smith moved to Berlin." in shown
-    assert "Cathy Brown sent a note to Melanie." in shown
+def test_recall_finds_an_entity_by_its_merged_name(orc: Orchestrator) -> None:
+    orc.remember("Ada Lovelace wrote notes.")
+    said = orc.remember("Ada Byron was her name.")
+    orc.entities.merge("Ada Byron", "Ada Lovelace", reason="one person")
+    for left in (2, 1):
+        # Also when the memory that said it is gone.
+        asked = orc.recall("What did Ada Byron write?").items
+        assert ["entity" in each.legs for each in asked] == [True] * left
+        if left == 2:
+            orc.retract(said, reason="tidied")
 
 
 def test_without_models_nothing_accurate_is_there(orc: Orchestrator) -> None:
@@ -710,32 +628,3 @@ def test_a_question_names_whoever_is_known(orc: Orchestrator) -> None:
         *({"I paid the lease."}, {"My oboe is new."}, {"They will plant an oak."}),
         *(set(), set(), set()),
     ]
-
-
-def test_a_merged_name_outlives_the_memory_that_said_it(orc: Orchestrator) -> None:
-    orc.remember("Ada Lovelace wrote notes.")
-    said = orc.remember("Ada Byron was her name.")
-    orc.entities.merge("Ada Byron", "Ada Lovelace", reason="one person")
-    orc.retract(said, reason="tidied")
-    asked = orc.recall("What did Ada Byron write?").items
-    assert ["entity" in each.legs for each in asked] == [True]
-
-
-@pytest.mark.engines
-def test_a_question_with_a_name_from_hidden_memories_finds_nothing_by_it(
-    service: MemoryService,
-) -> None:
-    knowing = service.orchestrator("orc-1", create=True, viewer=SEES_ALL)
-    knowing.remember("Mr. Quentin Zanzipool sold a boat.", sensitivity="Restricted")
-    knowing.remember("Mrs. Melanie Stone likes tea.")
-    knowing.entities.merge("Quentin Zanzipool", "Melanie Stone", reason="one person")
-    narrow = service.orchestrator("orc-1")
-
-    def by_entity(orc: Orchestrator, query: str) -> int:
-        return sum("entity" in each.legs for each in orc.recall(query).items)
-
-    assert by_entity(knowing, "What does Quentin Zanzipool like?") == 2
-    for name in ("Quentin Zanzipool", "Mr. Zanzipool", "Zanzipool", "Quentin"):
-        assert by_entity(narrow, f"What does {name} like?") == 0
-    assert by_entity(narrow, "What does Melanie Stone like?") == 1
-    assert by_entity(narrow, "What does Melanie like?") == 1
