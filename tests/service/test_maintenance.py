@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,7 @@ def files_under(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_a_backup_is_one_private_file_that_restores_everything(
+def test_a_backup_is_one_private_file_that_restores_everything_into_a_new_one(
     alive: Filled, tmp_path: Path
 ) -> None:
     service, opened, _ = alive
@@ -93,33 +93,21 @@ def test_a_backup_is_one_private_file_that_restores_everything(
     assert contents(opened.paths.database) == before
     assert len(contents(Path(told.replaced) / "memory.db")) == 8
     assert file.read_bytes() == kept
-    assert rows(opened.paths.database, "SELECT * FROM memory_metadata WHERE key = 'backup'") == []
-
-
-def test_after_a_restore_the_old_file_takes_nothing_and_the_next_use_opens_the_new_one(
-    alive: Filled, tmp_path: Path
-) -> None:
-    service, opened, _ = alive
-    file = tmp_path / "orc.db"
-    maintenance.backup(opened, file)
-    restore(opened.paths, file)
     with pytest.raises(DatabaseReplaced), opened.transaction("user"):
         raise AssertionError("a write into a file that nobody will read")
+    assert rows(opened.paths.database, "SELECT * FROM memory_metadata WHERE key = 'backup'") == []
     memory_id = service.orchestrator(NAME).remember("welcome")
     with service.opened(NAME) as again:
-        assert again.paths.database.stat().st_mode & 0o777 == 0o600
-        report = maintenance.verify(again)
-        assert report.findings == []
-        assert contents(again.paths.database)[-1][0] == memory_id
-        ((actor, details),) = rows(
-            again.paths.database,
-            f"SELECT actor, details {RESTORES}",
-        )
-    told = json.loads(details)
-    assert (actor, told["reason"]) == ("operator", "test")
-    assert told["replaced"]["anchor"]["seq"] == 14
-    assert told["backup"]["stamp"]["seq"] == 14
-    assert len(told["backup"]["sha256"]) == 64
+        path = again.paths.database
+        assert path.stat().st_mode & 0o777 == 0o600
+        assert maintenance.verify(again).findings == []
+        assert contents(path)[-1][0] == memory_id
+        ((actor, details),) = rows(path, f"SELECT actor, details {RESTORES}")
+    details = json.loads(details)
+    assert (actor, details["reason"]) == ("operator", "test")
+    assert details["replaced"]["anchor"]["seq"] == 15
+    assert details["backup"]["stamp"]["seq"] == 14
+    assert len(details["backup"]["sha256"]) == 64
 
 
 HOLDER = """
@@ -226,81 +214,74 @@ def test_a_backup_of_a_store_that_erased_needs_the_key_that_sealed_it(tmp_path: 
     assert restore(paths, file).findings == {}
 
 
-def _edit(file: Path, statement: str) -> None:
-    with tampering(file) as connection:
-        connection.execute(statement)
+def edited(statement: str) -> Callable[[Path], None]:
+    def edit(file: Path) -> None:
+        with tampering(file) as connection:
+            connection.execute(statement)
+
+    return edit
 
 
-@pytest.mark.parametrize(
-    ("damage", "error"),
-    [
-        (lambda file: file.unlink(), DatabaseMissing),
-        (lambda file: file.write_bytes(b""), DatabaseEmpty),
-        (lambda file: file.write_bytes(b"no database at all" * 100), DatabaseCorrupt),
-        (lambda file: file.write_bytes(file.read_bytes()[:-4096]), DatabaseCorrupt),
-        (
-            lambda file: _edit(
-                file, "UPDATE memory_metadata SET value = 'orc-2' WHERE key = 'orchestrator_id'"
-            ),
-            DatabaseForeign,
-        ),
-        (
-            lambda file: _edit(file, "UPDATE alembic_version SET version_num = '9999'"),
-            SchemaUnknown,
-        ),
-        (lambda file: _edit(file, "DELETE FROM audit_log WHERE seq = 14"), JournalBroken),
-        (lambda file: _edit(file, "UPDATE audit_log SET actor = 'x' WHERE seq = 3"), JournalBroken),
-        (lambda file: _edit(file, "UPDATE memories SET content = 'x'"), DatabaseCorrupt),
-        (lambda file: _edit(file, "DROP TABLE memory_edges"), DatabaseCorrupt),
-        (
-            lambda file: _edit(file, "UPDATE memory_metadata SET value = '[' WHERE key = 'backup'"),
-            DatabaseCorrupt,
-        ),
-        (lambda file: file.with_name(file.name + "-wal").write_bytes(b"x"), DatabaseForeign),
-        (lambda file: (file.unlink(), file.mkdir()), DatabaseForeign),
-    ],
-)
+DAMAGES: list[tuple[Callable[[Path], object], type[MemgraphError]]] = [
+    (lambda file: file.unlink(), DatabaseMissing),
+    (lambda file: file.write_bytes(b""), DatabaseEmpty),
+    (lambda file: file.write_bytes(b"no database at all" * 100), DatabaseCorrupt),
+    (lambda file: file.write_bytes(file.read_bytes()[:-4096]), DatabaseCorrupt),
+    (
+        edited("UPDATE memory_metadata SET value = 'orc-2' WHERE key = 'orchestrator_id'"),
+        DatabaseForeign,
+    ),
+    (edited("UPDATE alembic_version SET version_num = '9999'"), SchemaUnknown),
+    (edited("DELETE FROM audit_log WHERE seq = 14"), JournalBroken),
+    (edited("UPDATE audit_log SET actor = 'x' WHERE seq = 3"), JournalBroken),
+    (edited("UPDATE memories SET content = 'x'"), DatabaseCorrupt),
+    (edited("DROP TABLE memory_edges"), DatabaseCorrupt),
+    (edited("UPDATE memory_metadata SET value = '[' WHERE key = 'backup'"), DatabaseCorrupt),
+    (lambda file: file.with_name(f"{file.name}-wal").write_bytes(b"x"), DatabaseForeign),
+    (lambda file: (file.unlink(), file.mkdir()), DatabaseForeign),
+]
+
+
 def test_a_backup_that_cannot_be_trusted_is_refused_and_nothing_changes(
-    alive: Filled, tmp_path: Path, damage: Any, error: type[MemgraphError]
+    alive: Filled, tmp_path: Path
 ) -> None:
     service, opened, _ = alive
-    file = tmp_path / "orc.db"
-    maintenance.backup(opened, file)
-    damage(file)
+    sound = tmp_path / "orc.db"
+    maintenance.backup(opened, sound)
     service.forget(NAME)
     before = files_under(opened.paths.memory)
-    with pytest.raises(error) as caught:
-        restore(opened.paths, file)
-    assert type(caught.value) is error
-    assert str(file) in caught.value.message
-    assert files_under(opened.paths.memory) == before
+    for number, (damage, error) in enumerate(DAMAGES):
+        file = tmp_path / f"{number}.db"
+        shutil.copy(sound, file)
+        damage(file)
+        with pytest.raises(error) as caught:
+            restore(opened.paths, file)
+        assert type(caught.value) is error, number
+        assert str(file) in caught.value.message
+        assert files_under(opened.paths.memory) == before
 
 
-@pytest.mark.parametrize(
-    "content", [None, b"", b"garbage" * 100], ids=["missing", "empty", "garbled"]
-)
 def test_a_lost_database_is_restored_and_what_was_there_is_kept(
-    alive: Filled, tmp_path: Path, content: bytes | None
+    alive: Filled, tmp_path: Path
 ) -> None:
     service, opened, _ = alive
     file = tmp_path / "orc.db"
     maintenance.backup(opened, file)
-    service.forget(NAME)
     path = opened.paths.database
-    path.unlink()
-    if content is not None:
-        path.write_bytes(content)
-    assert service.health(NAME)["status"] == "disabled"
-    stale = path.with_name("memory.db-wal")
-    stale.write_bytes(b"stale frames")
-    report = restore(opened.paths, file)
-    assert report.replaced is not None
-    assert (Path(report.replaced) / "memory.db-wal").read_bytes() == b"stale frames"
-    if content is not None:
-        assert (Path(report.replaced) / "memory.db").read_bytes() == content
-    assert service.health(NAME)["status"] == "ready"
-    with service.opened(NAME) as again:
-        assert maintenance.verify(again).ok
+    for content in (None, b"", b"garbage" * 100):
+        service.forget(NAME)
+        path.unlink()
+        if content is not None:
+            path.write_bytes(content)
+        assert service.health(NAME)["status"] == "disabled"
+        path.with_name("memory.db-wal").write_bytes(b"stale frames")
+        report = restore(opened.paths, file)
+        assert report.replaced is not None
+        kept = {each.name: each.read_bytes() for each in Path(report.replaced).iterdir()}
+        assert (kept.get("memory.db"), kept["memory.db-wal"]) == (content, b"stale frames")
+        assert service.health(NAME)["status"] == "ready"
+        with service.opened(NAME) as again:
+            assert maintenance.verify(again).ok
 
 
 def test_another_orchestrators_backup_becomes_a_new_one_and_replaces_none(
