@@ -18,8 +18,6 @@ from memgraph.model.jobs import JobReport
 from memgraph.operations.life import decay as decaying
 from memgraph.operations.write import changes
 
-pytestmark = pytest.mark.engines
-
 ACTIVE, RETRACTED = MemoryStatus.ACTIVE, MemoryStatus.RETRACTED
 
 
@@ -39,6 +37,7 @@ def journalled(orc: Orchestrator) -> int:
         return int(connection.exec_driver_sql("SELECT max(seq) FROM audit_log").scalar_one())
 
 
+@pytest.mark.engines
 def test_what_expired_is_retracted_with_its_reason_and_end(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
@@ -57,6 +56,13 @@ def test_what_expired_is_retracted_with_its_reason_and_end(
     assert (last.status, last.reason, last.actor) == (RETRACTED, "decayed", "nightly")
     assert orc.recall("where is the printer").ids == ()
     assert orc.verify().ok
+    # What is restored begins anew.
+    orc.restore(one, reason="still true")
+    assert orc.get(one).valid_until is None
+    clock.advance(days=1)
+    assert night(orc).counts["retired"] == 0
+    clock.advance(days=29)
+    assert night(orc).counts["retired"] == 1
 
 
 def test_a_second_night_changes_nothing(orc: Orchestrator, clock: FixedClock) -> None:
@@ -82,6 +88,7 @@ def test_what_never_expires(orc: Orchestrator, clock: FixedClock) -> None:
     assert [status(orc, each) for each in kept] == [ACTIVE] * 4
 
 
+@pytest.mark.engines
 def test_an_access_that_is_not_written_down_yet_counts(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
@@ -117,18 +124,6 @@ def test_who_was_faster_than_the_job_is_heard(
     assert orc.trace(one).status_history[-1].reason in (None, "wrong")
 
 
-def test_a_restored_memory_begins_anew(orc: Orchestrator, clock: FixedClock) -> None:
-    one = orc.remember("The printer is on the second floor.", source=INFERRED)
-    clock.advance(days=40)
-    night(orc)
-    orc.restore(one, reason="still true")
-    assert orc.get(one).valid_until is None
-    clock.advance(days=1)
-    assert night(orc).counts["retired"] == 0
-    clock.advance(days=29)
-    assert night(orc).counts["retired"] == 1
-
-
 def test_a_clock_that_went_back_and_times_to_come_retire_nothing(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
@@ -158,6 +153,7 @@ def test_the_exponent_of_the_settings_is_used(tmp_path: Path) -> None:
         assert night(orc).counts["retired"] == 1
 
 
+@pytest.mark.engines
 def test_a_run_that_was_stopped_is_ended_by_the_next(
     orc: Orchestrator, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,8 +180,14 @@ def two_services(tmp_path: Path, clock: FixedClock) -> tuple[MemoryService, Memo
     "use", [lambda orc: orc.recall("which floor has the printer"), lambda orc: orc.bulletin()]
 )
 def test_what_another_process_used_comes_back_when_it_says_so(
-    tmp_path: Path, clock: FixedClock, use: Callable[[Orchestrator], object]
+    tmp_path: Path,
+    clock: FixedClock,
+    monkeypatch: pytest.MonkeyPatch,
+    use: Callable[[Orchestrator], object],
 ) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise DatabaseFull("no room")
+
     host, worker = two_services(tmp_path, clock)
     with host, worker:
         orc = host.orchestrator("orc-1", create=True)
@@ -196,6 +198,12 @@ def test_what_another_process_used_comes_back_when_it_says_so(
         clock.advance(days=2)
         assert worker.orchestrator("orc-1").jobs.run("decay").counts["retired"] == 2
         with host.opened("orc-1") as opened:
+            with monkeypatch.context() as patched:
+                patched.setattr(changes, "restore", fail)
+                with pytest.raises(DatabaseFull):
+                    opened.receipts.flush()
+            assert status(orc, one) is RETRACTED
+            # What cannot be restored at once is restored later.
             opened.receipts.flush()
         assert [status(orc, each) for each in (one, other)] == [ACTIVE, RETRACTED]
         last = orc.trace(one).status_history[-1]
@@ -223,31 +231,6 @@ def test_what_expired_again_since_its_recall_stays_retired(
         with host.opened("orc-1") as opened:
             opened.receipts.flush()
         assert [status(orc, each) for each in (expired, taken_back)] == [RETRACTED] * 2
-
-
-def test_what_cannot_be_brought_back_at_once_is_later(
-    tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    host, worker = two_services(tmp_path, clock)
-    with host, worker:
-        orc = host.orchestrator("orc-1", create=True)
-        one = orc.remember("The printer is on the second floor.", source=INFERRED)
-        clock.advance(days=29)
-        orc.recall("printer")
-        clock.advance(days=2)
-        worker.orchestrator("orc-1").jobs.run("decay")
-
-        def fail(*_: Any, **__: Any) -> None:
-            raise DatabaseFull("no room")
-
-        with host.opened("orc-1") as opened:
-            with monkeypatch.context() as patched:
-                patched.setattr(changes, "restore", fail)
-                with pytest.raises(DatabaseFull):
-                    opened.receipts.flush()
-            assert status(orc, one) is RETRACTED
-            opened.receipts.flush()
-        assert status(orc, one) is ACTIVE
 
 
 def test_what_stands_in_a_bulletin_is_used(orc: Orchestrator, clock: FixedClock) -> None:

@@ -11,8 +11,6 @@ from memgraph.model.enums import EdgeType
 from memgraph.model.graph import MemoryEvent, PairEvent
 from memgraph.operations.orchestrator import Orchestrator
 
-pytestmark = pytest.mark.engines
-
 
 def ids(events: tuple[MemoryEvent, ...]) -> list[str]:
     return [each.memory_id for each in events]
@@ -56,6 +54,7 @@ def story(orc: Orchestrator, clock: FixedClock) -> Story:
     return Story(orc, clock)
 
 
+@pytest.mark.engines
 def test_everything_that_happened_is_told_once(story: Story) -> None:
     found = story.orc.history.diff(story.start, story.end)
     assert ids(found.learnt) == [story.ten, story.nine]
@@ -71,19 +70,6 @@ def test_everything_that_happened_is_told_once(story: Story) -> None:
     ]
     assert found.counts["said"] == 1
     assert not found.cut
-
-
-def test_a_memory_that_is_stored_as_replaced_is_new_and_replaced(
-    orc: Orchestrator, clock: FixedClock
-) -> None:
-    before = clock.now_ms()
-    clock.advance(days=1)
-    old = put(orc, "The shop opens at nine.", status="superseded")
-    new = put(orc, "The shop opens at ten.")
-    orc.relate(new, "Updates", old)
-    found = orc.history.diff(before, clock.now_ms())
-    assert ids(found.learnt) == [new, old]
-    assert ids(found.replaced) == [old]
 
 
 def test_decisions_about_marks_are_listed(orc: Orchestrator, clock: FixedClock) -> None:
@@ -106,6 +92,7 @@ def test_decisions_about_marks_are_listed(orc: Orchestrator, clock: FixedClock) 
     assert [ids(each) for each in (found.replaced, found.restored)] == [[nine], [nine]]
 
 
+@pytest.mark.engines
 def test_erased_memories_are_listed_as_that_without_texts(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
@@ -130,35 +117,33 @@ def test_turns_are_counted_when_stored_and_listed_when_retracted_and_restored(
     before = clock.now_ms()
     clock.advance(days=1)
     turn = put(orc, "We open at nine.", kind="episode", session_id="s1")
+    # What is stored as replaced is new and replaced.
+    old = put(orc, "The shop opens at nine.", status="superseded")
     clock.advance(days=1)
     orc.retract(turn, reason="misheard")
     clock.advance(days=1)
     orc.restore(turn, reason="heard well")
     found = orc.history.diff(before, clock.now_ms())
-    assert (found.learnt, found.counts["said"]) == ((), 1)
+    assert found.counts["said"] == 1
+    assert ids(found.learnt) == ids(found.replaced) == [old]
     assert ids(found.retracted) == ids(found.restored) == [turn]
 
 
-def test_an_interval_is_without_its_beginning_and_with_its_end(story: Story) -> None:
-    first = story.orc.history.diff(story.start, story.told)
+def test_an_interval_is_without_its_beginning_and_with_its_end_and_lists_are_bounded(
+    story: Story,
+) -> None:
+    diff = story.orc.history.diff
+    first = diff(story.start, story.told)
     assert (len(first.learnt), len(first.contradicted), len(first.resolved)) == (2, 1, 0)
-    second = story.orc.history.diff(story.told, story.resolved)
+    second = diff(story.told, story.resolved)
     assert (len(second.learnt), len(second.contradicted), len(second.resolved)) == (0, 0, 1)
-    assert story.orc.history.diff(story.told, story.told).counts == dict.fromkeys(first.counts, 0)
-
-
-def test_lists_are_bounded_and_counts_are_whole(story: Story) -> None:
-    found = story.orc.history.diff(story.start, story.end, limit=1)
-    assert ids(found.learnt) == [story.ten]
-    assert found.counts["learnt"] == 2
-    assert found.cut
-
-
-def test_a_wrong_interval_or_limit_is_refused(story: Story) -> None:
+    assert diff(story.told, story.told).counts == dict.fromkeys(first.counts, 0)
+    cut = diff(story.start, story.end, limit=1)
+    assert (ids(cut.learnt), cut.counts["learnt"], cut.cut) == ([story.ten], 2, True)
     with pytest.raises(InvalidInput, match="before the first"):
-        story.orc.history.diff(story.end, story.start)
+        diff(story.end, story.start)
     with pytest.raises(InvalidInput, match="limit"):
-        story.orc.history.diff(story.start, story.end, limit=0)
+        diff(story.start, story.end, limit=0)
 
 
 def test_the_life_of_a_memory_has_every_status(story: Story) -> None:

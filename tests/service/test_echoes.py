@@ -10,8 +10,6 @@ from memgraph.model.enums import MemoryKind, Sensitivity
 from memgraph.operations.tools.tools import call_tool
 from memgraph.rules.scope import Viewer
 
-pytestmark = pytest.mark.engines
-
 KNOWN = "Mira moved to Graz in May."
 NEW = "She bought a boat in June."
 
@@ -36,16 +34,15 @@ def consolidated(orc: Orchestrator, session_id: str = "s") -> tuple[int, list[st
     return report.counts["echoes"], [each.content for each in facts if each.memory_id not in before]
 
 
-@pytest.mark.parametrize("role", ["user", "assistant"])
+@pytest.mark.engines
 def test_a_line_that_was_handed_out_is_no_evidence(
-    orc: Orchestrator, known: str, clock: FixedClock, role: str
+    orc: Orchestrator, known: str, clock: FixedClock
 ) -> None:
     assert orc.recall("Graz", for_conversation_id="s").ids == (known,)
     clock.advance(ms=1_000)
     confidence = orc.get(known).confidence
-    turn = say(orc, "mira  moved to GRAZ in May!", role=role)
-    echoes, facts = consolidated(orc)
-    assert (echoes, facts) == (1, [])
+    turn = say(orc, "mira  moved to GRAZ in May!", role="assistant")
+    assert consolidated(orc) == (1, [])
     assert orc.get(turn).content == "mira  moved to GRAZ in May!"
     assert orc.get(known).confidence == confidence
     assert len(orc.trace(known).supports) == 0

@@ -14,9 +14,15 @@ from memgraph.model.enums import SourceType
 from memgraph.model.values import Source
 from memgraph.operations.orchestrator import Orchestrator
 
-pytestmark = pytest.mark.engines
+
+@pytest.fixture
+def pier(orc: Orchestrator, tmp_path: Path) -> Source:
+    """A file without a date."""
+    path = str(tmp_path / "root" / orc.name / "memory" / "ingest" / "pier.md")
+    return Source(source_type=SourceType.INGEST_FILE, source_path=path)
 
 
+@pytest.mark.engines
 @pytest.mark.parametrize("by", ["correction", "contradiction"])
 def test_a_replacement_that_was_undone_ends_nothing_and_replaces_nothing(
     orc: Orchestrator, clock: FixedClock, by: str
@@ -49,10 +55,10 @@ def test_a_replacement_that_was_undone_ends_nothing_and_replaces_nothing(
     assert old in {link.memory_id for link in traces[2].replaced} or not corrected
 
 
-def test_a_retraction_that_was_taken_back_replaces_again(
+def test_a_retraction_that_was_taken_back_replaces_again_and_an_end_outlives_one(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
-    old = put(orc, "The deposit is 50 euros.")
+    old = put(orc, "The deposit is 50 euros.", source=Source(conversation_id="talk"))
     clock.advance(days=1)
     said = clock.now_ms()
     new = orc.correct(old, "The deposit is 60 euros.", reason="new terms")
@@ -65,8 +71,13 @@ def test_a_retraction_that_was_taken_back_replaces_again(
     [edge] = (trace := orc.trace(old)).edges_in
     assert (edge.relation, edge.undone_at) == ("replaces", None)
     assert [link.memory_id for link in trace.replaced_by] == [new]
+    clock.advance(days=1)
+    orc.sources.retract(conversation_id="talk", reason="poisoned", dry_run=False)
+    retracted = orc.get(old)
+    assert (retracted.status.value, retracted.valid_until) == ("retracted", said)
 
 
+@pytest.mark.engines
 def test_what_was_said_before_a_memory_ends_it_by_the_decision(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
@@ -92,6 +103,7 @@ def test_what_was_said_before_a_memory_ends_it_by_the_decision(
     assert f"in part until {iso(clock.now_ms())[:10]}, see" in text
 
 
+@pytest.mark.engines
 def test_an_own_end_in_the_future_does_not_outlive_what_ended_a_memory_before(
     service: MemoryService, orc: Orchestrator, clock: FixedClock
 ) -> None:
@@ -107,35 +119,17 @@ def test_an_own_end_in_the_future_does_not_outlive_what_ended_a_memory_before(
     assert orc.recall("code", valid_at=later, include_superseded=True).ids == ()
 
 
-def test_a_replaced_memory_that_is_retracted_keeps_its_end(
-    orc: Orchestrator, clock: FixedClock
-) -> None:
-    source = Source(conversation_id="talk")
-    old = put(orc, "The ferry leaves from pier 1.", source=source)
-    clock.advance(days=1)
-    said = clock.now_ms()
-    new = put(orc, "The ferry leaves from pier 2.")
-    clock.advance(days=1)
-    orc.relate(new, "Updates", old)
-    clock.advance(days=1)
-    orc.sources.retract(conversation_id="talk", reason="poisoned", dry_run=False)
-    retracted = orc.get(old)
-    assert (retracted.status.value, retracted.valid_until) == ("retracted", said)
-
-
 def test_a_successor_without_a_date_is_undated_in_every_line(
-    orc: Orchestrator, clock: FixedClock, tmp_path: Path
+    orc: Orchestrator, clock: FixedClock, pier: Source
 ) -> None:
-    path = str(tmp_path / "root" / orc.name / "memory" / "ingest" / "pier.md")
-    source = Source(source_type=SourceType.INGEST_FILE, source_path=path)
     old = put(orc, "The ferry leaves from pier 1.")
     turn = put(orc, "Where do we meet? At gate 3.", kind="episode", session_id="s")
     gate = put(orc, "They meet at gate 3.", derived_from=[turn])
     part = put(orc, "The kiosk sells tea and cake.")
     clock.advance(days=40)
-    orc.relate(put(orc, "The ferry leaves from pier 2.", source=source), "Updates", old)
-    orc.relate(put(orc, "They meet at gate 4.", source=source), "Updates", gate)
-    less = put(orc, "The kiosk sells no cake.", source=source)
+    orc.relate(put(orc, "The ferry leaves from pier 2.", source=pier), "Updates", old)
+    orc.relate(put(orc, "They meet at gate 4.", source=pier), "Updates", gate)
+    less = put(orc, "The kiosk sells no cake.", source=pier)
     orc.relate(less, "Updates", part, partial=True)
     text = orc.context("Which ferry leaves from pier 1?").text
     assert "Fact, replaced by [1]: The ferry leaves from pier 1." in text
@@ -146,12 +140,10 @@ def test_a_successor_without_a_date_is_undated_in_every_line(
 
 
 def test_a_successor_that_has_no_place_in_an_answer_is_dated_like_the_others(
-    orc: Orchestrator, tmp_path: Path
+    orc: Orchestrator, pier: Source
 ) -> None:
-    path = str(tmp_path / "root" / orc.name / "memory" / "ingest" / "pier.md")
-    source = Source(source_type=SourceType.INGEST_FILE, source_path=path)
     old = put(orc, "The ferry leaves from pier 1.")
-    winners = [put(orc, f"The ferry leaves from pier {n}.", source=source) for n in (2, 3)]
+    winners = [put(orc, f"The ferry leaves from pier {n}.", source=pier) for n in (2, 3)]
     edges = [orc.relate(one, "Contradicts", old) for one in winners]
     for edge, winner in zip(edges, winners, strict=True):
         orc.contradictions.resolve(edge, winner=winner, reason="the timetable")
@@ -163,15 +155,12 @@ def test_a_successor_that_has_no_place_in_an_answer_is_dated_like_the_others(
 
 @pytest.mark.parametrize("dated_first", [True, False])
 def test_of_several_winners_one_without_a_date_leaves_the_end_unknown(
-    orc: Orchestrator, clock: FixedClock, tmp_path: Path, dated_first: bool
+    orc: Orchestrator, clock: FixedClock, pier: Source, dated_first: bool
 ) -> None:
-    path = str(tmp_path / "root" / orc.name / "memory" / "ingest" / "pier.md")
-    undated = Source(source_type=SourceType.INGEST_FILE, source_path=path)
     old = put(orc, "The ferry leaves from pier 1.")
-    sources = [Source(), undated] if dated_first else [undated, Source()]
-    for pier, source in enumerate(sources, 2):
+    for number, source in enumerate([Source(), pier] if dated_first else [pier, Source()], 2):
         clock.advance(days=40)
-        winner = put(orc, f"The ferry leaves from pier {pier}.", source=source)
+        winner = put(orc, f"The ferry leaves from pier {number}.", source=source)
         edge = orc.relate(winner, "Contradicts", old)
         orc.contradictions.resolve(edge, winner=winner, reason="the timetable")
     text = orc.context("Which ferry leaves from pier 1?").text
