@@ -37,6 +37,13 @@ def task_memory(orc: Orchestrator, content: str = OLD, **fields: Any) -> str:
     return orc.remember(content, scope="session", scope_id="t1", **fields)
 
 
+def promoted(orc: Orchestrator, memory_id: str) -> str:
+    """Promote a memory of a task to the project."""
+    new = orc.contexts.promote(memory_id, "project", "p1")
+    assert new is not None
+    return new
+
+
 def project_memory(
     orc: Orchestrator, content: str = "a lesson of the project", **fields: Any
 ) -> str:
@@ -97,13 +104,15 @@ def test_a_tasks_memory_becomes_its_projects(
     assert journal(service, "promote") == [("tester", new_id, told)]
 
 
-def test_a_projects_memory_becomes_everybodys_in_a_second_step(orc: Orchestrator) -> None:
-    old = task_memory(orc)
-    middle = orc.contexts.promote(old, "project", "p1")
-    assert middle is not None
+def test_a_projects_memory_becomes_everybodys_in_a_second_step_and_does_not_expire(
+    orc: Orchestrator,
+) -> None:
+    old = task_memory(orc, type="Decision", decay_rate=0.2)
+    middle = promoted(orc, old)
     new = orc.contexts.promote(middle, "global")
     assert new is not None
     assert orc.get(new).scope_id is None
+    assert (orc.get(middle).decay_rate, orc.get(new).decay_rate) == (0.2, 0.0)
     assert {link.memory_id: link.distance for link in orc.trace(new).grounds} == {middle: 1, old: 2}
 
 
@@ -121,48 +130,20 @@ def test_an_item_is_an_item_of_the_wider_tier(orc: Orchestrator) -> None:
     assert [each.payload["text"] for each in project.query_decisions()] == ["Use one parser."]
 
 
-def test_promoting_twice_is_promoting_once(service: MemoryService, orc: Orchestrator) -> None:
-    old = task_memory(orc)
-    assert orc.contexts.promote(old, "project", "p1") == orc.contexts.promote(old, "project", "p1")
-    assert orc.contexts.promote(old, "project", "p2") != orc.contexts.promote(old, "project", "p1")
-    assert len(journal(service, "promote")) == 2
-    assert len(orc.memories.list()) == 3
-
-
-def test_what_became_everybodys_does_not_expire(orc: Orchestrator) -> None:
-    lesson = project_memory(orc, decay_rate=0.2)
-    promoted = orc.contexts.promote(lesson, "global")
-    assert promoted is not None
-    assert (orc.get(lesson).decay_rate, orc.get(promoted).decay_rate) == (0.2, 0.0)
-
-
-def test_an_item_of_another_takes_nobodys_place(orc: Orchestrator) -> None:
+def test_what_stood_there_before_takes_nobodys_place(orc: Orchestrator) -> None:
     thought = task_memory(orc)
     planted = orc.remember("planted", scope="project", scope_id="p1", item_id=item_id_of(thought))
-    promoted = orc.contexts.promote(thought, "project", "p1")
-    assert promoted not in (None, planted)
-    assert orc.contexts.promote(thought, "project", "p1") == promoted
-    assert [each.memory_id for each in orc.trace(promoted or "").grounds] == [thought]
+    same_words = project_memory(orc, OLD)
+    new = promoted(orc, thought)
+    assert new not in (planted, same_words)
+    assert promoted(orc, thought) == new
+    assert [each.memory_id for each in orc.trace(new).grounds] == [thought]
+    assert orc.trace(same_words).grounds == ()
 
     other = task_memory(orc, "another thought")
     orc.remember("another thought", scope="project", scope_id="p1", item_id=item_id_of(other))
     with pytest.raises(Conflict):
         orc.contexts.promote(other, "project", "p1")
-
-
-def test_what_is_no_longer_valid_is_not_promoted(orc: Orchestrator, clock: FixedClock) -> None:
-    offer = task_memory(orc, valid_until=clock.now_ms() + 10)
-    clock.advance(ms=10)
-    with pytest.raises(Conflict, match="no longer valid"):
-        orc.contexts.promote(offer, "project", "p1")
-
-
-def test_the_same_words_that_were_there_before_are_somebody_elses(orc: Orchestrator) -> None:
-    there = project_memory(orc, OLD)
-    new = orc.contexts.promote(task_memory(orc), "project", "p1")
-    assert new is not None
-    assert new != there
-    assert orc.trace(there).grounds == ()
 
 
 def promote_all(root: Path, ids: list[str], promoted: Path) -> None:
@@ -188,69 +169,47 @@ def test_two_processes_at_once_promote_once(tmp_path: Path) -> None:
         assert orc.verify().findings == []
 
 
-@pytest.mark.parametrize(
-    ("scope", "scope_id", "to", "target"),
-    [
-        ("session", "t1", "global", None),
-        ("project", "p1", "project", "p1"),
-        ("global", None, "project", "p1"),
-    ],
-)
-def test_no_step_is_skipped_or_taken_back(
-    orc: Orchestrator, scope: str, scope_id: str | None, to: str, target: str | None
-) -> None:
-    old = orc.remember("a fact", scope=scope, scope_id=scope_id)
-    with pytest.raises(Conflict):
-        orc.contexts.promote(old, to, target)
-    assert len(orc.memories.list()) == 1
-
-
-@pytest.mark.parametrize(
-    ("to", "scope_id"),
-    [("task", "t2"), ("session", "t2"), ("", None), ("project", None), ("global", "p1"),
-     ("project", "")],
-)  # fmt: skip
-def test_there_is_no_such_target(orc: Orchestrator, to: str, scope_id: str | None) -> None:
-    with pytest.raises((InvalidInput, AccessDenied)):
-        orc.contexts.promote(task_memory(orc), to, scope_id)
-
-
-def test_only_facts_are_promoted(orc: Orchestrator) -> None:
-    turn = task_memory(orc, kind="episode", session_id="s")
-    thought = task_memory(orc, kind="reflection")
-    for each in (turn, thought):
+def test_no_step_is_skipped_or_taken_back(orc: Orchestrator) -> None:
+    of_task, of_project, of_all = task_memory(orc), project_memory(orc), orc.remember("a fact")
+    for old, to, target in (
+        (of_task, "global", None),
+        (of_project, "project", "p1"),
+        (of_all, "project", "p1"),
+    ):
+        with pytest.raises(Conflict):
+            orc.contexts.promote(old, to, target)
+    for to, target in (
+        *(("task", "t2"), ("session", "t2"), ("", None)),
+        *(("project", None), ("project", ""), ("global", "p1")),
+    ):
+        with pytest.raises((InvalidInput, AccessDenied)):
+            orc.contexts.promote(of_task, to, target)
+    turn = task_memory(orc, "a turn", kind="episode", session_id="s")
+    for no_fact in (turn, task_memory(orc, "a reflection", kind="reflection")):
         with pytest.raises(InvalidInput):
+            orc.contexts.promote(no_fact, "project", "p1")
+    assert len(orc.memories.list()) == 5
+
+
+def test_what_is_gone_is_not_promoted(orc: Orchestrator, clock: FixedClock) -> None:
+    retracted, replaced, corrected_there = (task_memory(orc, text) for text in ("a", "b", "c"))
+    offer = task_memory(orc, "d", valid_until=clock.now_ms() + 10)
+    orc.retract(retracted, reason="wrong")
+    orc.correct(replaced, "a better thought", reason="better")
+    orc.correct(promoted(orc, corrected_there), "a corrected thought", reason="wrong")
+    clock.advance(ms=10)
+    for each in (retracted, replaced, corrected_there, offer):
+        with pytest.raises(Conflict):
             orc.contexts.promote(each, "project", "p1")
-
-
-def test_what_is_gone_is_not_promoted(orc: Orchestrator) -> None:
-    old = task_memory(orc)
-    orc.retract(old, reason="wrong")
-    with pytest.raises(Conflict):
-        orc.contexts.promote(old, "project", "p1")
-    other = task_memory(orc, "another thought")
-    orc.correct(other, "a better thought", reason="better")
-    with pytest.raises(Conflict):
-        orc.contexts.promote(other, "project", "p1")
-
-
-def test_what_was_replaced_in_the_wider_scope_is_not_promoted_again(orc: Orchestrator) -> None:
-    old = task_memory(orc)
-    new = orc.contexts.promote(old, "project", "p1")
-    assert new is not None
-    orc.correct(new, "a corrected thought", reason="wrong")
-    with pytest.raises(Conflict):
-        orc.contexts.promote(old, "project", "p1")
 
 
 def test_what_was_taken_back_in_the_wider_scope_may_be_promoted_anew(orc: Orchestrator) -> None:
     old = task_memory(orc)
-    new = orc.contexts.promote(old, "project", "p1")
-    assert new is not None
+    new = promoted(orc, old)
     orc.retract(new, reason="too early")
-    again = orc.contexts.promote(old, "project", "p1")
-    assert again not in (None, new)
-    assert orc.contexts.promote(old, "project", "p1") == again
+    again = promoted(orc, old)
+    assert again != new
+    assert promoted(orc, old) == again
 
 
 def test_whoever_does_not_see_it_cannot_promote_it(
@@ -314,12 +273,13 @@ def test_a_target_that_is_not_open_is_refused_and_logged(
 
 @pytest.mark.parametrize("kind", ["Preference", "Identity"])
 def test_what_a_person_is_takes_the_persons_consent(orc: Orchestrator, kind: str) -> None:
-    old = project_memory(orc, "prefers short answers", type=kind)
+    # For a project nobody is asked.
+    old = promoted(orc, task_memory(orc, "prefers short answers", type=kind))
     for callback in (None, lambda _: None, lambda _: "yes", lambda _: 1 / 0):
         with pytest.raises(ConfirmationMissing):
             orc.contexts.promote(old, "global", confirmation_callback=callback)  # type: ignore[arg-type]
     assert orc.contexts.promote(old, "global", confirmation_callback=lambda _: False) is None
-    assert len(orc.memories.list()) == 1
+    assert len(orc.memories.list()) == 2
     asked: list[str] = []
 
     def yes(question: str) -> bool:
@@ -332,11 +292,6 @@ def test_what_a_person_is_takes_the_persons_consent(orc: Orchestrator, kind: str
     assert "prefers short answers" in asked[0]
     # Nobody is asked for what is done.
     assert orc.contexts.promote(old, "global") == new
-
-
-def test_of_everything_else_nobody_is_asked(orc: Orchestrator) -> None:
-    assert orc.contexts.promote(project_memory(orc, type="Decision"), "global") is not None
-    assert orc.contexts.promote(task_memory(orc, type="Preference"), "project", "p1") is not None
 
 
 def test_what_is_taken_back_while_a_person_is_asked_is_not_promoted(orc: Orchestrator) -> None:
@@ -356,45 +311,18 @@ def standing(orc: Orchestrator, query: str) -> dict[str, float]:
     return {item.memory.memory_id: item.modifiers["stale_basis"] for item in found}
 
 
-def test_closing_a_task_refutes_nothing(orc: Orchestrator, clock: FixedClock) -> None:
-    old = task_memory(orc)
-    new = orc.contexts.promote(old, "project", "p1")
-    assert new is not None
-    clock.advance(ms=1)
-    orc.stores.task("t1").clear()
-    assert orc.trace(old).status_history[-1].reason == "task_closed"
-    assert standing(orc, OLD) == {new: 1.0}
-    assert orc.trace(new).stale_grounds == ()
-    assert orc.trace(old).stale_dependents == ()
-
-
-def test_what_is_taken_back_refutes_what_was_promoted_from_it(
+def test_closing_a_task_refutes_nothing_and_a_lost_contradiction_does_even_then(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
     old = task_memory(orc)
-    new = orc.contexts.promote(old, "project", "p1")
-    assert new is not None
+    new = promoted(orc, old)
     clock.advance(ms=1)
-    before = clock.now_ms()
-    clock.advance(ms=1)
-    orc.retract(old, reason="it was wrong")
-    assert standing(orc, OLD) == {new: 0.95}
-    assert orc.trace(new).stale_grounds == (old,)
-    then = orc.recall(OLD, as_of=before)
-    assert {item.modifiers["stale_basis"] for item in then.items} == {1.0}
-
-
-def test_a_lost_contradiction_refutes_although_the_task_was_closed(
-    orc: Orchestrator, clock: FixedClock
-) -> None:
-    old = task_memory(orc)
-    new = orc.contexts.promote(old, "project", "p1")
     against = project_memory(orc, "the parser is fine")
     edge = orc.relate(against, EdgeType.CONTRADICTS, old)
-    assert new is not None
-    clock.advance(ms=1)
     orc.stores.task("t1").clear()
-    assert orc.trace(new).stale_grounds == ()
+    assert orc.trace(old).status_history[-1].reason == "task_closed"
+    assert standing(orc, OLD)[new] == 1.0
+    assert orc.trace(new).stale_grounds == orc.trace(old).stale_dependents == ()
     clock.advance(ms=1)
     before = clock.now_ms()
     clock.advance(ms=1)
@@ -421,32 +349,17 @@ def test_what_was_decayed_or_evicted_refutes_nothing(
         assert orc.trace(kept).stale_grounds == ()
         pushed = project_memory(orc, "a fact that is pushed out", importance=0)
         wide = orc.contexts.promote(pushed, "global")
-        project = orc.stores.project("p1")
-        for number in range(3):
-            project.add_convention(f"Convention {number}.", "x")
         assert wide is not None
-        assert orc.trace(pushed).status_history[-1].reason == "evicted"
-        assert orc.trace(wide).stale_grounds == ()
-        assert standing(orc, "pushed out")[wide] == 1.0
-
-
-def test_a_full_project_makes_room_for_what_is_promoted(
-    tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(promotion, "MAX_PROJECT_ITEMS", 3)
-    with MemoryService(tmp_path, clock=clock, environ={}, background=False) as service:
-        orc = service.orchestrator("orc-1", create=True, viewer=VIEWER)
         project = orc.stores.project("p1")
-        first = project.add_convention("The first.", "x")
         for number in range(2):
             clock.advance(ms=1)
             project.add_convention(f"Convention {number}.", "x")
-        new = orc.contexts.promote(task_memory(orc, importance=0), "project", "p1")
-        assert new is not None
-        assert orc.get(new).status is MemoryStatus.ACTIVE
+        # What is promoted into a full project makes room for itself.
+        assert orc.get(promoted(orc, task_memory(orc, importance=1))).status is MemoryStatus.ACTIVE
         assert project.backend.count() == 3
-        assert project.backend.get(first.context_item_id) is None
-        assert orc.verify().findings == []
+        assert orc.trace(pushed).status_history[-1].reason == "evicted"
+        assert orc.trace(wide).stale_grounds == ()
+        assert standing(orc, "pushed out")[wide] == 1.0
 
 
 def test_nothing_is_ever_promoted_by_itself(tmp_path: Path, clock: FixedClock) -> None:

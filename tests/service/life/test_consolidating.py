@@ -55,12 +55,15 @@ def told(orc: Orchestrator, *actions: str) -> list[Any]:
 
 
 def test_facts_rest_on_their_turns(orc: Orchestrator) -> None:
-    turns = say(orc, "s-1", TEA, "How are you?", BERLIN)
+    # Of nearly the same words about another person it is another fact.
+    other = BERLIN.replace("Ann", "Bob")
+    turns = say(orc, "s-1", TEA, "How are you?", BERLIN, TEA, other)
     report = run(orc, "s-1")
-    assert (report.state, report.turns, report.pages) == ("consolidated", 3, 1)
-    assert [each.evidence for each in report.facts] == [(turns[0],), (turns[2],)]
+    assert (report.state, report.turns, report.pages) == ("consolidated", 5, 1)
+    evidence = {each.content: each.evidence for each in report.facts}
+    assert evidence == {TEA: (turns[0], turns[3]), BERLIN: (turns[2],), other: (turns[4],)}
     found = facts(orc)
-    assert set(found) == {TEA, BERLIN}
+    assert set(found) == {*evidence}
     [item] = orc.recall("green tea", kinds=[MemoryKind.FACT]).items
     assert (item.source.conversation_id, item.source.captured_by) == ("s-1", "extractor")
     assert found[TEA].session_id == "s-1"
@@ -141,20 +144,6 @@ def test_another_conversation_adds_its_turns_but_no_source(
     assert orc.verify().ok
 
 
-def test_nearly_the_same_words_of_another_name_are_another_fact(orc: Orchestrator) -> None:
-    one = "Ann met the auditors of the bank in the big hall today."
-    say(orc, "s-1", one, one.replace("Ann", "Bob"))
-    assert len(run(orc, "s-1").facts) == 2
-    assert len(facts(orc)) == 2
-
-
-def test_the_same_in_one_page_is_one_fact_with_both_turns(orc: Orchestrator) -> None:
-    turns = say(orc, "s-1", TEA, BERLIN, TEA)
-    report = run(orc, "s-1")
-    [tea] = [each for each in report.facts if each.content == TEA]
-    assert tea.evidence == (turns[0], turns[2])
-
-
 def test_nothing_crosses_a_scope_an_agent_or_a_sensitivity(orc: Orchestrator) -> None:
     everything = Viewer(clearance=Sensitivity.RESTRICTED, project_ids=frozenset({"p"}))
     seer = orc._service.orchestrator(orc.name, viewer=everything)
@@ -183,9 +172,8 @@ def test_a_conversation_that_may_not_be_seen_is_not_there(orc: Orchestrator) -> 
     assert {each.content for each in seer.memories.list(kinds=["fact"])} == {TEA, BERLIN}
 
 
-@pytest.mark.parametrize(
-    ("changes", "code"),
-    [
+def test_what_a_text_may_not_claim_is_rejected(orc: Orchestrator) -> None:
+    claims: list[tuple[dict[str, Any], str]] = [
         ({"type": MemoryType.IDENTITY}, "fact.identity"),
         ({"confidence": 1.0}, "fact.confidence"),
         ({"importance": 100}, "fact.importance"),
@@ -196,16 +184,13 @@ def test_a_conversation_that_may_not_be_seen_is_not_there(orc: Orchestrator) -> 
         ({"content": "a" * 1_001}, "fact.content"),
         ({"attributes": {"supersedes": ["fact_1"]}}, "input.invalid"),
         ({"content": "Ann\ud800"}, "input.invalid"),
-    ],
-)
-def test_what_a_text_may_not_claim_is_rejected(
-    orc: Orchestrator, changes: dict[str, Any], code: str
-) -> None:
-    say(orc, "s-1", TEA)
-    report = run(orc, "s-1", extractor=Lines(**changes))
-    assert [each.code for each in report.rejected] == [code]
+    ]
+    for number, (changes, code) in enumerate(claims):
+        say(orc, f"s-{number}", TEA)
+        report = run(orc, f"s-{number}", extractor=Lines(**changes))
+        assert [each.code for each in report.rejected] == [code], changes
+        assert report.state == "consolidated"
     assert facts(orc) == {}
-    assert report.state == "consolidated"
 
 
 def test_a_fact_told_meanwhile_is_not_doubled(orc: Orchestrator) -> None:
@@ -366,32 +351,19 @@ def test_without_a_model_a_turn_stays_a_turn(orc: Orchestrator) -> None:
     assert again.state == "unchanged"
 
 
-@pytest.mark.parametrize(
-    ("said", "type_", "content"),
-    [
-        ("Thanks! TODO: call the notary. See you.", "Todo", "call the notary."),
-        ("Notes\n- **Decision:** We use SQLite.", "Decision", "We use SQLite."),
-        ("goal: finish the catalogue by June", "Goal", "finish the catalogue by June"),
-        ("Action item: order two lamps", "Todo", "order two lamps"),
-    ],
-)
-def test_what_its_writer_labelled_is_a_typed_memory(
-    orc: Orchestrator, said: str, type_: str, content: str
-) -> None:
-    [turn] = say(orc, "s-1", said)
+def test_what_its_writer_labelled_is_a_typed_memory(orc: Orchestrator) -> None:
+    said = {
+        "Thanks! TODO: call the notary. See you.": ("Todo", "call the notary."),
+        "Notes\n- **Decision:** We use SQLite.": ("Decision", "We use SQLite."),
+        "goal: finish the catalogue by June": ("Goal", "finish the catalogue by June"),
+        "Action item: order two lamps": ("Todo", "order two lamps"),
+    }
+    turns = say(orc, "s-1", *said)
+    say(orc, "s-1", "Identity: I am the owner.", "TODO:", "He said: TODO is a word.", "Re: lamps")
     [report] = orc.jobs.consolidate("s-1")
-    [fact] = report.facts
-    assert (fact.type, fact.content, fact.evidence) == (type_, content, (turn,))
-    assert orc.get(turn).content == said
-
-
-@pytest.mark.parametrize(
-    "said", ["Identity: I am the owner.", "TODO:", "He said: TODO is a word.", "Re: lamps"]
-)
-def test_other_colons_label_nothing(orc: Orchestrator, said: str) -> None:
-    say(orc, "s-1", said)
-    [report] = orc.jobs.consolidate("s-1")
-    assert report.facts == []
+    assert [(each.type, each.content) for each in report.facts] == [*said.values()]
+    assert [each.evidence for each in report.facts] == [(turn,) for turn in turns]
+    assert [orc.get(turn).content for turn in turns] == [*said]
 
 
 def test_an_expired_twin_swallows_no_new_statement(orc: Orchestrator, clock: FixedClock) -> None:
@@ -413,7 +385,6 @@ def test_an_expired_twin_swallows_no_new_statement(orc: Orchestrator, clock: Fix
     ("hidden", "shown"),
     [
         ({"sensitivity": "Restricted"}, {}),
-        ({"agent_id": "planner"}, {}),
         ({"agent_id": "planner"}, {"agent_id": "writer"}),
     ],
 )

@@ -138,11 +138,11 @@ def test_what_is_shown_is_in_receipts(
     assert kept[turn.context.receipt_id]["items"] == list(turn.context.memory_ids)
 
 
-@pytest.mark.parametrize("content", ["", "  \n", "x" * 32_001, "a\x00b", "a\ud800b"])
-def test_a_message_that_cannot_be_stored_is_answered(hooks: MemoryHooks, content: str) -> None:
-    turn = hooks.on_message(content, conversation_id="c")
-    assert turn.codes == ("capture.refused",)
-    assert turn.bulletin
+def test_a_message_that_cannot_be_stored_is_answered(hooks: MemoryHooks) -> None:
+    for content in ("", "  \n", "x" * 32_001, "a\x00b", "a\ud800b"):
+        turn = hooks.on_message(content, conversation_id="c")
+        assert turn.codes == ("capture.refused",)
+        assert turn.bulletin
 
 
 def test_projects_and_tasks_see_their_own(hooks: MemoryHooks) -> None:
@@ -252,7 +252,7 @@ def test_a_transcript_is_kept_in_order_and_once(orc: Orchestrator, hooks: Memory
         hooks.on_transcript([{"content": "x"}] * 1_001, conversation_id="c")
 
 
-@pytest.mark.parametrize("by_agent", [True, False, None])
+@pytest.mark.parametrize("by_agent", [False, None])
 def test_what_a_tool_answers_in_a_transcript_becomes_no_fact(
     service: MemoryService, orc: Orchestrator, hooks: MemoryHooks, by_agent: bool | None
 ) -> None:
@@ -335,21 +335,26 @@ def test_evidence_is_bounded_and_has_its_sources(
     assert kept[evidence.receipt_id or ""] == list(evidence.memory_ids)
 
 
-@pytest.mark.parametrize(("nodes", "budget"), [(1, 10_000), (5, 10_000), (50, 120), (50, 0)])
-def test_evidence_keeps_to_its_bounds(
-    orc: Orchestrator, hooks: MemoryHooks, nodes: int, budget: int
-) -> None:
+def test_evidence_keeps_to_its_bounds(orc: Orchestrator, hooks: MemoryHooks) -> None:
     ids = [orc.remember(f"Rolls note {number} of the bakery.") for number in range(20)]
     for one, other in pairwise(ids):
         orc.relate(one, "RelatedTo", other)
-    evidence = hooks.on_diagnostics(
-        "Rolls?", memory_ids=ids[:5], max_nodes=nodes, budget_tokens=budget
-    )
-    assert len(evidence.items) <= nodes
-    assert evidence.token_cost <= budget
-    assert evidence.cut_reasons
-    shown = set(evidence.memory_ids)
-    assert all({each.from_id, each.to_id} <= shown for each in evidence.edges)
+    for nodes, budget in ((1, 10_000), (5, 10_000), (50, 120), (50, 0)):
+        evidence = hooks.on_diagnostics(
+            "Rolls?", memory_ids=ids[:5], max_nodes=nodes, budget_tokens=budget
+        )
+        assert len(evidence.items) <= nodes
+        assert evidence.token_cost <= budget
+        assert evidence.cut_reasons
+        shown = set(evidence.memory_ids)
+        assert all({each.from_id, each.to_id} <= shown for each in evidence.edges)
+    small = hooks.on_message(
+        "rolls?",
+        conversation_id="c",
+        request=ContextRequest(query="not this", budget_tokens=200),
+    ).context
+    assert small is not None
+    assert 0 < small.token_cost <= 200
 
 
 def test_findings_stand_on_their_evidence_and_are_seen_no_wider(
@@ -435,18 +440,6 @@ def test_a_caller_who_is_not_the_host_ends_a_task_as_far_as_it_sees_it(
     assert [orc.get(one).status for one in (plain, secret)] == ["retracted", "active"]
     with pytest.raises(AccessDenied):
         turns.end_task({"task_id": "task-2"})
-
-
-def test_a_request_sets_the_budget_of_the_context(orc: Orchestrator, hooks: MemoryHooks) -> None:
-    for number in range(20):
-        orc.remember(f"Rolls note {number} of the bakery.")
-    small = hooks.on_message(
-        "rolls?",
-        conversation_id="c",
-        request=ContextRequest(query="not this", budget_tokens=200),
-    ).context
-    assert small is not None
-    assert 0 < small.token_cost <= 200
 
 
 def test_a_memory_that_appears_later_is_used(tmp_path: Path) -> None:
