@@ -116,32 +116,23 @@ def test_who_names_a_file_as_a_source_reads_nothing_of_it(
     assert low.sources.lines(early).lines == ()
 
 
-def test_lines_of_what_is_hidden_are_left_out(service: MemoryService, orc: Orchestrator) -> None:
+@pytest.mark.parametrize("says_it", ["first", "again"])
+def test_lines_of_what_is_hidden_are_left_out(
+    service: MemoryService, orc: Orchestrator, says_it: str
+) -> None:
     found = ingested(orc, "notes.md", NOTES)
     memory, other = one_of(found, "oven"), one_of(found, "closes")
+    # As if a second memory of the same lines were for few.
+    statement = {
+        "first": "UPDATE memories SET source_id ="
+        " (SELECT source_id FROM memories WHERE memory_id = ?) WHERE memory_id = ?",
+        "again": "INSERT INTO memory_supports (source_id, added_at, memory_id)"
+        " SELECT source_id, created_at, ?2 FROM memories WHERE memory_id = ?1",
+    }[says_it]
+    hide = "UPDATE memories SET sensitivity = 'Restricted' WHERE memory_id = ?"
     with service.opened("orc-1") as opened, opened.database.write() as connection:
-        # As if a second memory of the same lines were for few.
-        connection.exec_driver_sql(
-            "UPDATE memories SET sensitivity = 'Restricted', source_id ="
-            " (SELECT source_id FROM memories WHERE memory_id = ?) WHERE memory_id = ?",
-            (memory.memory_id, other.memory_id),
-        )
-    assert orc.sources.lines(memory.memory_id).lines == ()
-    high = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
-    assert len(high.sources.lines(memory.memory_id).lines) == 1
-
-
-def test_lines_that_say_again_what_is_hidden_are_left_out(
-    service: MemoryService, orc: Orchestrator
-) -> None:
-    memory = one_of(ingested(orc, "notes.md", NOTES), "oven")
-    hidden = orc.remember("The oven was repaired in May, at home.", sensitivity="Restricted")
-    with service.opened("orc-1") as opened, opened.database.write() as connection:
-        connection.exec_driver_sql(
-            "INSERT INTO memory_supports (memory_id, source_id, added_at)"
-            " SELECT ?, source_id, created_at FROM memories WHERE memory_id = ?",
-            (hidden, memory.memory_id),
-        )
+        connection.exec_driver_sql(statement, (memory.memory_id, other.memory_id))
+        connection.exec_driver_sql(hide, (other.memory_id,))
     assert orc.sources.lines(memory.memory_id).lines == ()
     high = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
     assert len(high.sources.lines(memory.memory_id).lines) == 1

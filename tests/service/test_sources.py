@@ -13,7 +13,7 @@ from working import put
 from memgraph import MemoryService, MemoryStatus, Orchestrator, Viewer
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.ids import CountingIds
-from memgraph.model.enums import EdgeType, Sensitivity
+from memgraph.model.enums import EdgeType, Sensitivity, SourceName
 from memgraph.model.sources import Document, FileLink, SourceRetraction
 from memgraph.model.values import EdgeInput, MemoryInput, Source
 from memgraph.operations.write.changes import strengthen
@@ -94,17 +94,6 @@ class TestWhatNobodyDecided:
         assert {status(orc, each) for each in told} == {MemoryStatus.ACTIVE}
         assert len(orc.contradictions.list().items) == 1
 
-    @pytest.mark.parametrize(
-        ("path", "replaces"), [("/drop/adr/b.md", True), ("/drop/mail/b.md", False)]
-    )
-    def test_a_document_replaces_those_of_its_folder(
-        self, orc: Orchestrator, path: str, replaces: bool
-    ) -> None:
-        [old] = dropped(orc, "/drop/adr/a.md", "We bake at night.", document_keys=("adr:1",))
-        dropped(orc, path, "We bake at noon.", links=(UPDATES,))
-        assert (status(orc, old) is MemoryStatus.SUPERSEDED) is replaces
-        assert bool(orc.contradictions.list().items) is not replaces
-
     @pytest.mark.parametrize("decision", ["accept", "dismiss"])
     def test_what_a_document_says_of_another_folder_is_a_mark_to_decide(
         self, orc: Orchestrator, decision: str
@@ -181,18 +170,6 @@ class TestRetractingASource:
         orc.restore(poison, reason="it was true")
         assert status(orc, poison) is MemoryStatus.ACTIVE
 
-    def test_what_another_file_says_stays(self, orc: Orchestrator) -> None:
-        [one, two] = orc.ingestion.store(document("a", "The roof leaks.", "Trust me.")).memories
-        orc.ingestion.store(document("b", "The roof leaks."))
-        done = orc.sources.retract(path="/drop/a.md", reason="x", dry_run=False)
-        assert [(each.memory_id, each.because) for each in done.kept_items] == [
-            (one.memory_id, "supported")
-        ]
-        assert [each.memory_id for each in done.retracted_items] == [two.memory_id]
-        # Both files were the poison.
-        done = orc.sources.retract(path="/drop", reason="x", dry_run=False)
-        assert [each.memory_id for each in done.retracted_items] == [one.memory_id]
-
     def test_what_it_said_as_well_stays_and_loses_what_it_gave(
         self, orc: Orchestrator, service: MemoryService
     ) -> None:
@@ -222,28 +199,21 @@ class TestRetractingASource:
         assert orc.verify().ok
 
     @pytest.mark.parametrize("order", ["ab", "ba"])
-    def test_nothing_stands_on_sources_that_were_taken_back(
+    def test_of_two_sources_of_a_text_the_second_that_goes_takes_it(
         self, orc: Orchestrator, order: str
     ) -> None:
-        """Whichever goes first: the second takes what both said."""
         [one] = orc.ingestion.store(document("a", "The roof leaks.")).memories
         orc.ingestion.store(document("b", "The roof leaks."))
         fact = str(one.memory_id)
         first, second = (f"/drop/{mark}.md" for mark in order)
-        orc.sources.retract(path=first, reason="x", dry_run=False)
+        done = orc.sources.retract(path=first, reason="x", dry_run=False)
+        kept = [(one.memory_id, one.because) for one in done.kept_items]
+        assert kept == [(fact, "supported")] * (order == "ab")
         assert status(orc, fact) is MemoryStatus.ACTIVE
         assert orc.trace(fact).independent_sources == 1
         done = orc.sources.retract(path=second, reason="x", dry_run=False)
         assert [each.memory_id for each in done.retracted_items] == [fact]
         assert status(orc, fact) is MemoryStatus.RETRACTED
-
-    def test_what_is_hidden_loses_nothing(self, orc: Orchestrator, service: MemoryService) -> None:
-        owner = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
-        fact = said(owner, "The code is 1234.", MANUAL, sensitivity=Sensitivity.RESTRICTED)
-        repeats(service, fact, FORUM)
-        with pytest.raises(NotFound):
-            orc.sources.retract(conversation_id="forum", reason="x")
-        assert owner.sources.retract(conversation_id="forum", reason="x").weakened == 1
 
     def test_a_folder_takes_no_neighbour(self, orc: Orchestrator) -> None:
         for mark, path in (("a", "/drop/in/x.md"), ("b", "/drop/inner.md"), ("c", "/drop/in")):
@@ -316,29 +286,28 @@ class TestRetractingASource:
         if cases:
             assert orc.contradictions.get(cases[0]).state == "open"
 
-    def test_what_is_hidden_between_is_not_named(
-        self, orc: Orchestrator, service: MemoryService
-    ) -> None:
-        owner = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
-        old, top = said(orc, "At 9.", MANUAL), said(orc, "At 7.", FORUM)
-        middle = said(owner, "At 8.", MANUAL, sensitivity=Sensitivity.RESTRICTED)
-        owner.relate(middle, "Updates", old)
-        owner.retract(middle, reason="x")
-        owner.relate(top, "Updates", old)
-        assert orc.sources.retract(conversation_id="forum", reason="x").reinstated_items == ()
-        [told] = owner.sources.retract(conversation_id="forum", reason="x").reinstated_items
-        assert (told.memory_id, told.by) == (old, (middle,))
-
     def test_what_is_hidden_is_neither_told_nor_taken(
         self, orc: Orchestrator, service: MemoryService
     ) -> None:
-        seen = said(orc, "The gate opens at 9.", FORUM)
+        seen, old, top = (
+            said(orc, f"The gate opens at {hour}.", source)
+            for hour, source in ((6, FORUM), (9, MANUAL), (7, FORUM))
+        )
         closed = {"sensitivity": Sensitivity.RESTRICTED}
         owner = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
         hidden = said(owner, "The code is 1234.", FORUM, **closed)
         above = said(owner, "Codes are short.", MANUAL, derived_from=[hidden], **closed)
+        between = said(owner, "The gate opens at 8.", MANUAL, **closed)
+        repeats(service, said(owner, "The safe is blue.", MANUAL, **closed), FORUM)
+        owner.relate(between, "Updates", old)
+        owner.retract(between, reason="x")
+        owner.relate(top, "Updates", old)
+        told = owner.sources.retract(conversation_id="forum", reason="x")
+        assert [(each.memory_id, each.by) for each in told.reinstated_items] == [(old, (between,))]
+        assert told.weakened == 1
         done = orc.sources.retract(conversation_id="forum", reason="x", dry_run=False)
-        assert [each.memory_id for each in done.retracted_items] == [seen]
+        assert {each.memory_id for each in done.retracted_items} == {seen, top}
+        assert (done.reinstated_items, done.weakened) == ((), 0)
         assert {status(owner, one) for one in (hidden, above)} == {MemoryStatus.ACTIVE}
         said(owner, "Alone.", {"workflow_run_id": "secret"}, **closed)
         with pytest.raises(NotFound):
@@ -385,10 +354,22 @@ class TestListing:
                 break
         assert names == ["c0", "c1", "c2", "r0", "r1", "r2"]
 
-    @pytest.mark.parametrize("after", ["", "x", "run", "run:", "host:x"])
-    def test_a_cursor_of_nothing_is_refused(self, orc: Orchestrator, after: str) -> None:
-        with pytest.raises(InvalidInput):
-            orc.sources.list(after=after)
+    def test_what_is_no_name_kind_or_cursor_is_refused(self, orc: Orchestrator) -> None:
+        keywords = ("path", "conversation_id", "workflow_run_id", "content_sha256")
+        for name in ("", " ", "a\x00b", "lone \ud800 surrogate", 5, ["a"]):
+            for kind, keyword in zip(SourceName, keywords, strict=True):
+                with pytest.raises(InvalidInput):
+                    orc.sources.get(kind, name)  # type: ignore[arg-type]  # what a caller may pass
+                with pytest.raises(InvalidInput):
+                    orc.sources.retract(**{keyword: name}, reason="asked")  # type: ignore[arg-type]
+        for no_kind in ("", "file", "Path", 5):
+            with pytest.raises(InvalidInput, match="path, conversation, run, content"):
+                orc.sources.list(kind=no_kind)  # type: ignore[arg-type]
+            with pytest.raises(InvalidInput, match="path, conversation, run, content"):
+                orc.sources.get(no_kind, "a")  # type: ignore[arg-type]
+        for after in ("", "x", "run", "run:", "host:x"):
+            with pytest.raises(InvalidInput):
+                orc.sources.list(after=after)
 
 
 Grounds = list[tuple[bool, list[int]]]
@@ -399,7 +380,7 @@ Grounds = list[tuple[bool, list[int]]]
         st.tuples(st.booleans(), st.lists(st.integers(0, 100), max_size=3)), min_size=1, max_size=9
     )
 )
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_what_goes_is_the_least_that_stands_on_the_source_alone(
     tmp_path_factory: pytest.TempPathFactory, drawn: Grounds
 ) -> None:

@@ -123,7 +123,7 @@ places = st.builds(
 )
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(sorted(WAYS)), principals, narrowings, places)
 def test_what_is_stored_is_what_the_key_sees_itself(
     gate: Gate, way: str, one: Principal, narrowing: Narrowing, place: Place
