@@ -314,7 +314,7 @@ class TestRetractingASource:
             orc.sources.retract(workflow_run_id="secret", reason="x")
         with pytest.raises(NotFound):
             orc.sources.get("run", "secret")
-        assert [each.name for each in orc.sources.list().items] == ["forum"]
+        assert [each.name for each in orc.sources.list().items] == ["forum", "manual"]
 
     def test_exactly_one_source_is_named(self, orc: Orchestrator) -> None:
         given: tuple[dict[str, Any], ...] = ({}, {"path": "a", "conversation_id": "b"})

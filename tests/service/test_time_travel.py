@@ -227,19 +227,6 @@ def test_an_earlier_time_shows_the_status_of_then_and_the_values_of_today(
     assert orc.recall("lighthouse keeper").ids == ()
 
 
-def test_a_contradiction_that_was_decided_later_was_open(
-    orc: Orchestrator, clock: FixedClock
-) -> None:
-    one, other = (put(orc, f"The ferry leaves from pier {pier}.") for pier in ("two", "five"))
-    edge = orc.relate(one, "Contradicts", other)
-    before = clock.now_ms()
-    clock.advance(days=1)
-    orc.contradictions.resolve(edge, winner=other, reason="the timetable")
-    assert orc.contradictions.list().items == ()
-    [then] = orc.contradictions.list(as_of=before).items
-    assert (then.edge.resolved_at, then.edge.resolution) == (None, None)
-
-
 @pytest.mark.parametrize("decided_by", ["accept", "relate"])
 def test_a_mark_that_was_put_in_force_later_was_a_mark(
     orc: Orchestrator, clock: FixedClock, decided_by: str
@@ -360,6 +347,7 @@ def test_an_accepted_mark_that_is_reopened_is_the_mark_that_it_was(
     assert orc.verify().ok
 
 
+@pytest.mark.sqlite
 def test_a_reopened_mark_leaves_what_another_decision_did(orc: Orchestrator) -> None:
     old, new, third = (put(orc, f"The ferry leaves from pier {n}.") for n in (1, 2, 3))
     edge = orc.relate(new, "Updates", old, weight=0.8)
@@ -371,6 +359,7 @@ def test_a_reopened_mark_leaves_what_another_decision_did(orc: Orchestrator) -> 
     assert orc.get(old).status.value == "superseded"
 
 
+@pytest.mark.sqlite
 def test_a_decision_that_was_undone_says_so(orc: Orchestrator, clock: FixedClock) -> None:
     old, new = (put(orc, f"The ferry leaves from pier {pier}.") for pier in ("two", "five"))
     edge = orc.relate(new, "Updates", old, weight=0.8)
@@ -393,6 +382,7 @@ def test_a_decision_that_was_undone_says_so(orc: Orchestrator, clock: FixedClock
     assert [link.memory_id for link in orc.trace(old, as_of=accepted).replaced_by] == [new]
 
 
+@pytest.mark.sqlite
 def test_the_strongest_edges_of_then_are_those_of_a_hub(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
@@ -464,6 +454,7 @@ def test_what_was_replaced_held_until_what_replaced_it_was_said(
     assert orc.get(old, as_of=decided - 1).valid_until is None
 
 
+@pytest.mark.sqlite
 def test_a_memory_that_a_reason_names_ends_nothing(orc: Orchestrator, clock: FixedClock) -> None:
     old = put(orc, "The ferry leaves from pier two.")
     clock.advance(days=1)
@@ -476,6 +467,7 @@ def test_a_memory_that_a_reason_names_ends_nothing(orc: Orchestrator, clock: Fix
         clock.advance(days=1)
 
 
+@pytest.mark.sqlite
 def test_a_successor_from_a_file_without_a_date_is_undated(
     orc: Orchestrator, tmp_path: Path
 ) -> None:
@@ -487,6 +479,7 @@ def test_a_successor_from_a_file_without_a_date_is_undated(
     assert marks == {"", f"replaced by {short_id(new)} (undated)"}
 
 
+@pytest.mark.sqlite
 def test_an_end_that_was_stored_stays_and_a_replacement_may_come_before_it(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
@@ -505,6 +498,7 @@ def test_an_end_that_was_stored_stays_and_a_replacement_may_come_before_it(
     assert orc.get(offers[1]).valid_until == end
 
 
+@pytest.mark.sqlite
 def test_a_case_of_an_earlier_time_suggests_nothing(orc: Orchestrator, clock: FixedClock) -> None:
     wrong, right = put(orc, "The ferry leaves at two."), put(orc, "The ferry leaves at five.")
     edge = orc.relate(wrong, "Contradicts", right)
@@ -565,6 +559,7 @@ def test_what_was_erased_says_nothing_of_an_earlier_time(
     assert orc.get(gone, as_of=before).content == ""
 
 
+@pytest.mark.sqlite
 def test_an_answer_of_an_earlier_time_tells_that_ranks_are_of_today(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
