@@ -335,7 +335,7 @@ def test_evidence_is_bounded_and_has_its_sources(
     assert kept[evidence.receipt_id or ""] == list(evidence.memory_ids)
 
 
-def test_evidence_keeps_to_its_bounds(orc: Orchestrator, hooks: MemoryHooks) -> None:
+def test_evidence_and_contexts_keep_to_their_bounds(orc: Orchestrator, hooks: MemoryHooks) -> None:
     ids = [orc.remember(f"Rolls note {number} of the bakery.") for number in range(20)]
     for one, other in pairwise(ids):
         orc.relate(one, "RelatedTo", other)
