@@ -14,38 +14,28 @@ Lines = Callable[[View], Iterator[Line]]
 WHY = ("--reason", "asked")
 
 OPERATORS = {
-    "ingest": "reads the drop zone: who writes there writes the database",
-    "repair": "takes a journal over as it is",
-    "rebuild": "makes indexes of everything anew",
-    "key create": "the keys are the operator's",
-    "key list": "the keys are the operator's",
-    "key revoke": "the keys are the operator's",
-    "key rotate": "the keys are the operator's",
-    "key forget": "the keys are the operator's",
+    **dict.fromkeys(
+        ("ingest", "repair", "rebuild", "embed", "worker", "run"), "work on everything"
+    ),
+    **dict.fromkeys(
+        ("key create", "key list", "key revoke", "key rotate", "key forget"), "the operator's keys"
+    ),
+    **dict.fromkeys(("restore", "migrate-store"), "replace or move whole databases"),
+    **dict.fromkeys(("export", "backup", "verify"), "copy or audit everything"),
+    **dict.fromkeys(("config show", "config check"), "tell settings alone"),
     "serve": "its routes are walked by themselves",
-    "mcp": "its tools, resources and prompts are walked by themselves",
-    "worker": "works on everything",
-    "embed": "works on everything",
-    "restore": "replaces whole databases",
-    "migrate-store": "moves whole databases",
-    "config show": "tells settings alone",
-    "config check": "tells settings alone",
-}
-"""Commands that nobody has who is not the operator, and why nothing is to be walked there."""
-
-BY_THEMSELVES = {"context", "tier", "promote", "run"}
-"""Commands to which --project and --session say what they are about."""
-
-OPERATORS_HERE = {
-    "verify": "audits everything",
+    "mcp": "its tools and resources are walked by themselves",
     "erase": "erases whatever it is told to",
     "files": "the files of a root are its operator's",
     "erasures": "tells what was erased, which only who sees everything may know",
-    "export": "writes everything",
-    "backup": "copies everything",
-    "run": "a job works on everything, and its report tells the operator of all of it",
 }
-"""Commands that are the operator's on a root, and a key's on a server."""
+"""Commands that are the operator's on a root, and why nothing is to be walked there.
+
+On a server they send requests with a key, as all do: its routes are walked by themselves.
+"""
+
+BY_THEMSELVES = {"context", "tier", "promote"}
+"""Commands to which --project and --session say what they are about."""
 
 
 def _each(command: str, *ids: str, more: tuple[str, ...] = ()) -> Iterator[Line]:
@@ -125,13 +115,10 @@ def _accept(view: View) -> Line:
 
 
 def _promote(view: View) -> Iterator[Line]:
-    tasks = [("--session", each) for each in sorted(view.viewer.session_ids)]
-    for one, task in product(_promoted(view), tasks or [()]):
-        yield ["promote", ONE, one, *task, "--to", "global", "--yes", *WHY]
-
-
-def _promoted(view: View) -> list[str]:
-    return [*view.own_of_a_task[:1], *view.hidden_of_a_task[:2], view.hidden[-2]]
+    ids = [*view.own_of_a_task[:1], *view.hidden_of_a_task[:2], view.hidden[-2]]
+    for one, task in product(ids, sorted(view.viewer.session_ids) or TASKS):
+        to = ("--to", "project", "--scope-id", PROJECTS[0])
+        yield ["promote", ONE, one, "--session", task, *to, "--yes", *WHY]
 
 
 def _list(view: View) -> Iterator[Line]:
@@ -167,11 +154,6 @@ def _protect(view: View) -> Iterator[Line]:
 def _entity(view: View) -> Iterator[Line]:
     hidden = [each.word for each in view.world.hidden(view.viewer)[::20]]
     yield from _each("entity", *hidden, *view.words[:3], *TASKS, *PROJECTS)
-
-
-def _run(view: View) -> Iterator[Line]:
-    yield ["run", ONE, "decay"]
-    yield ["run", ONE, "consolidation"]
 
 
 COMMAND_WALKS: dict[str, Lines] = {
@@ -218,35 +200,15 @@ COMMAND_WALKS: dict[str, Lines] = {
     "protect-entity": _protect,
     "entity": _entity,
     "stats": lambda view: iter([["stats", ONE]]),
-    "verify": lambda view: iter([["verify", ONE]]),
     "sources": lambda view: iter(
         [["sources", ONE, "--limit", "500"], ["sources", ONE, "--kind", "run"]]
     ),
     "retract-source": _retract_source,
-    "files": lambda view: iter([["files", ONE]]),
-    "erasures": lambda view: iter([["erasures", ONE]]),
     "end-session": lambda view: _each("end-session", *view.talks[:2]),
     "jobs": lambda view: iter([["jobs", ONE]]),
-    "run": _run,
-    "erase": lambda view: iter([["erase", ONE, "--memory-id", view.hidden[0], "--reason", "x"]]),
-    "export": lambda view: iter([["export", ONE, "copied.jsonl"]]),
-    "backup": lambda view: iter([["backup", ONE, "copied.db"]]),
     "health": lambda view: iter([["health"], ["health", ONE], ["health", TWO]]),
     # The last ones: what they write themselves is told by the others.
     "relate": _relate,
     "say": _say,
     "remember": _remember,
 }
-
-
-def elsewhere(view: View) -> Iterator[Line]:
-    """On a root these name what is theirs to see; a key sees what it was granted."""
-    for task in TASKS:
-        yield ["tier", ONE, "task", task]
-        yield ["receipts", ONE, "--task-id", task]
-        for one, project in product(_promoted(view), PROJECTS):
-            where = ("--session", task, "--to", "project", "--scope-id", project)
-            yield ["promote", ONE, one, *where, "--yes", *WHY]
-    for project in PROJECTS:
-        yield ["tier", ONE, "project", project]
-        yield ["list", ONE, "--project", project]

@@ -64,8 +64,6 @@ def _who(viewer: Viewer, **fields: Any) -> Who:
 VIEWERS: dict[str, Viewer] = {
     "no scope": Viewer(),
     "public": Viewer(Sensitivity.PUBLIC, frozenset(PROJECTS), frozenset(TASKS)),
-    "internal": Viewer(Sensitivity.INTERNAL, frozenset(PROJECTS), frozenset(TASKS)),
-    "confidential": Viewer(Sensitivity.CONFIDENTIAL, frozenset(PROJECTS), frozenset(TASKS)),
     "a task": Viewer(Sensitivity.RESTRICTED, session_ids=frozenset(TASKS[:1])),
     "a project": Viewer(Sensitivity.RESTRICTED, project_ids=frozenset(PROJECTS[:1])),
     "an agent": Viewer(
@@ -265,7 +263,7 @@ def _issued(owner: Orchestrator) -> str:
 
 
 @contextmanager
-def served(made: Built, root: Path, meters: Any = None) -> Iterator[Served]:
+def served(made: Built, root: Path) -> Iterator[Served]:
     """A server over a copy, for those who are refused often."""
     shutil.copytree(made.root, root)
     config = {"memory.storage.synchronous": "NORMAL"}
@@ -273,7 +271,7 @@ def served(made: Built, root: Path, meters: Any = None) -> Iterator[Served]:
         # Files are worked off when a test says so: what is refused of them is an entry of its own.
         patch.object(DropZoneWorker, "wake", lambda _intake, _name: None),
         working(
-            root, clock=FixedClock(SOON + 500), config=config, meters=meters or PrometheusMeters()
+            root, clock=FixedClock(SOON + 500), config=config, meters=PrometheusMeters()
         ) as service,
         server_log(root, service.clock, service.settings().memory.log) as log,
     ):

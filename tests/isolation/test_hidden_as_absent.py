@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import service_walks  # noqa: F401  # adds its walks
 from canaries import AGENTS as AGENT_IDS, World
 from route_walks import HERE, WALKS, View
 from sampling import third
@@ -173,17 +172,3 @@ def test_an_agent_is_answered_alike_about_hidden_and_absent(server: Served, who:
     assert compared == {
         *("correct_fact", "confirm_fact", "forget", "get_entity_info", "remember_fact"),
     }
-
-
-@pytest.mark.parametrize("who", ASKERS)
-def test_refusals_of_the_two_are_logged_alike(server: Served, who: str) -> None:
-    names = twins(server, who)
-    view = View(server.world, server.other, SEEING[who].viewer, server.made)
-    for one in view.hidden:
-        ask = Ask("GET", f"/v1/orchestrators/{{orchestrator}}/memories/{one}")
-        entries = []
-        for each in (ask, exchanged(ask, names)):
-            server.ask(who, each)
-            entries.append([(name, told["field"]) for name, _, told in server.denied()])
-        assert entries[0] == entries[1]
-        assert len(entries[0]) == 1

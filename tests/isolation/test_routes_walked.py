@@ -8,10 +8,9 @@ from typing import Any
 
 import httpx
 import pytest
-import service_walks  # noqa: F401  # adds its walks
 from canaries import PROJECTS, TASKS, leaks, words_in
 from fastapi.routing import iter_route_contexts
-from route_walks import HERE, WALKS, View, Walk
+from route_walks import HERE, MAKING, WALKS, View, Walk
 from sampling import third
 from served_worlds import ONE, OUTSIDE, OWNERS, PEOPLE, SEEING, TWO, Ask, Built, Served, served
 
@@ -22,7 +21,7 @@ ELSEWHERE = {
     "/console": "its pages: tests/surfaces/web/test_console_hidden.py",
 }
 """What has no routes here, and where it is walked."""
-MAKING = "/v1/orchestrators"
+
 READ_BY_POST = (
     *("/recall", "/subgraph", "/context", "/context/block", "/ask"),
     *("/entities/info", "/verify", "/sources/info", "/retrieve", "/listItems"),
@@ -32,8 +31,8 @@ SENDING = WALKS["PUT", f"{HERE}/ingest/files/{{name}}"]
 DENIED = {"memory.not_found", "access.denied"}
 BRIEFLY = {*PEOPLE} - {"public", "a task", "a project", "an agent"}
 """Those who see as others do who ask everything: they send every third request of each walk."""
-WALKING = {*PEOPLE} - {"internal", "operator"}
-"""Those who walk all routes; of two levels and of two owners one."""
+WALKING = {*PEOPLE} - {*OWNERS}
+"""Those who walk all routes: what an owner is told, ``test_every_walk_leads_somewhere`` shows."""
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from string import ascii_lowercase
 
-import service_walks  # noqa: F401  # adds its walks
 from canaries import words_in
 from route_walks import HERE, WALKS, View
 from served_worlds import ONE, OWNERS, SEEING, TWO, Ask, Built, served
 from test_routes_walked import in_order
-
-from memgraph.surfaces.metrics import PrometheusMeters
 
 FILE_NAMES = {f"Kx{one}{each}azz" for one in "ab" for each in ascii_lowercase}
 ODD = "Kxspoke"
@@ -30,7 +27,7 @@ def test_logs_figures_and_journals_hold_ids_alone(made: Built, tmp_path: Path) -
 
 def all_that_is_kept(made: Built, root: Path) -> dict[str, str]:
     """All that was written down or told about requests, by where it stands."""
-    with served(made, root / "copy", PrometheusMeters()) as server:
+    with served(made, root / "copy") as server:
         view = View(server.world, server.other, SEEING["no scope"].viewer, server.made)
         for route in in_order(server):
             # A walk's requests differ in what they name: some of each are enough.
