@@ -30,7 +30,7 @@ steps = st.lists(
 verdicts = st.sampled_from([PairVerdict(0.999, 0.0, 0.001), PairVerdict(0.0, 1.0, 0.0)])
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(steps, verdicts)
 def test_without_a_decision_every_text_stays_active(
     done: list[tuple[str, str]], verdict: PairVerdict

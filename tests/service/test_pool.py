@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-import textwrap
+import os
 import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from programs import ran
+from processes import Process
 
 from memgraph import ContextAssembler, MemoryService
 from memgraph.errors import DatabaseCorrupt, DatabaseMissing, MemoryDisabled
@@ -200,31 +200,28 @@ def test_what_was_half_made_is_made_and_what_was_lost_is_not(tmp_path: Path) -> 
     assert not paths.database.exists()
 
 
-def test_a_forked_child_does_not_work_on_its_parents_connections(tmp_path: Path) -> None:
-    script = textwrap.dedent(
-        """
-        import os, sys
-        from memgraph import MemoryService
-        from memgraph.errors import MemoryDisabled
+def fork_at_work(root: Path, told: Path) -> None:
+    """Note how a forked child ends that writes, and what the parent stores after it."""
+    service = MemoryService(root, environ={}, background=False)
+    orc = service.orchestrator("orc-1", create=True)
+    orc.remember("From the parent.")
+    pid = os.fork()
+    if pid == 0:
+        try:
+            orc.remember("From the child.")
+        except MemoryDisabled as error:
+            service.close()
+            os._exit(7 if "fork" in error.message else 1)
+        os._exit(0)
+    _, status = os.waitpid(pid, 0)
+    told.write_text(f"{os.waitstatus_to_exitcode(status)} {orc.remember('After it.')[:5]}")
+    service.close()
 
-        service = MemoryService(sys.argv[1], environ={}, background=False)
-        orc = service.orchestrator("orc-1", create=True)
-        orc.remember("From the parent.")
-        pid = os.fork()
-        if pid == 0:
-            try:
-                orc.remember("From the child.")
-            except MemoryDisabled as error:
-                service.close()
-                os._exit(7 if "fork" in error.message else 1)
-            os._exit(0)
-        _, status = os.waitpid(pid, 0)
-        print(os.waitstatus_to_exitcode(status), orc.remember("After it.")[:5])
-        service.close()
-        """
-    )
-    told = ran(["-c", script, str(tmp_path)], timeout=60)
-    assert told.stdout.split() == ["7", "fact_"]
+
+def test_a_forked_child_does_not_work_on_its_parents_connections(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    assert Process(fork_at_work, tmp_path / "root", told).wait() == 0
+    assert told.read_text() == "7 fact_"
 
 
 def damaged() -> AbstractContextManager[Snapshot]:

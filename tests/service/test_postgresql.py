@@ -34,6 +34,7 @@ from memgraph.errors import (
     OutcomeUnknown,
     SchemaUnknown,
 )
+from memgraph.operations.erasure import erase
 from memgraph.operations.maintenance import maintenance
 from memgraph.operations.maintenance.maintenance import RestoreReport
 from memgraph.operations.maintenance.move import MoveReport, move
@@ -92,23 +93,6 @@ def test_a_file_is_not_passed_over(tmp_path: Path, url: str) -> None:
         service.orchestrator("orc-1").maintenance.stats()
 
 
-def test_one_in_a_file_and_one_on_a_server_under_one_root(tmp_path: Path, url: str) -> None:
-    with MemoryService(tmp_path, environ={}, background=False) as service:
-        service.create("small")
-        folder = service.paths("large").memory
-        folder.mkdir(parents=True)
-        (folder / "config.toml").write_text(f"[memory.storage]\nurl = {json.dumps(url)}\n")
-        service.create("large")
-        for name in ("small", "large"):
-            service.orchestrator(name).remember(f"This is the {name} one.")
-        assert service.orchestrators() == ["large", "small"]
-        assert service.paths("small").database.exists()
-        assert not service.paths("large").database.exists()
-    assert execute(url, "SELECT content FROM memgraph_large.memories") == [
-        ("This is the large one.",)
-    ]
-
-
 def data_files(url: str, text: str) -> list[str]:
     """Return the files in the server's data folder that contain a text, except its log."""
     execute(url, "CHECKPOINT")
@@ -149,7 +133,10 @@ def test_no_data_file_of_the_server_holds_what_was_erased(
     assert orc.erasure.reports().erasures == (report,)
 
 
-def test_an_older_snapshot_keeps_an_erasure_from_being_finished(tmp_path: Path, url: str) -> None:
+def test_an_older_snapshot_keeps_an_erasure_from_being_finished(
+    tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(erase, "LONGER", 1)
     config = {"memory.storage.url": url, "memory.storage.busy_timeout_ms": 200}
     with MemoryService(tmp_path, config=config, environ={}, background=False) as service:
         orc = service.orchestrator("orc-1", create=True)
@@ -168,7 +155,7 @@ def test_an_erasure_that_searches_for_long_is_not_idle(
     served: MemoryService, orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def slowly(self: SearchTerms, texts: Sequence[str]) -> list[tuple[int, TermMatch]]:
-        time.sleep(0.025 * sum("gate number" in each for each in texts))
+        time.sleep(0.0125 * sum("gate number" in each for each in texts))
         return among(self, texts)
 
     among = SearchTerms.among
@@ -176,9 +163,9 @@ def test_an_erasure_that_searches_for_long_is_not_idle(
     orc.remember_many({"content": f"The gate number {number} is open."} for number in range(40))
     monkeypatch.setattr(SearchTerms, "among", slowly)
     monkeypatch.setattr(erasure, "_PAGE", 4)
-    monkeypatch.setattr(database, "IDLE_S", 0.5)
+    monkeypatch.setattr(database, "IDLE_S", 0.25)
     with served.opened("orc-1") as opened:
-        monkeypatch.setattr(opened.database, "_busy_timeout_ms", 250)
+        monkeypatch.setattr(opened.database, "_busy_timeout_ms", 125)
         assert orc.erasure.erase(memory_id=secret, reason="asked for", dry_run=False).complete
 
 

@@ -176,9 +176,7 @@ EVENTS = st.tuples(st.sampled_from(WORDS), st.integers(0, 30), st.integers(0, 30
 
 
 @given(st.lists(EVENTS, min_size=4, max_size=14), st.integers(1, 3 * MS_PER_DAY))
-@example([*CONTRADICTING, ("erase", 0, 0)], 1)
 @example([*CONTRADICTING, ("confirm", 0, 0), ("erase", 0, 0)], MS_PER_DAY)
-@example([("remember", 0, 0), ("remember", 0, 0), ("mark", 1, 0), ("accept", 0, 0)], 1)
 @example(
     [
         *(("remember", 0, 0), ("remember", 0, 0), ("mark", 1, 0), ("dismiss", 0, 0)),
@@ -187,7 +185,6 @@ EVENTS = st.tuples(st.sampled_from(WORDS), st.integers(0, 30), st.integers(0, 30
     ],
     1,
 )
-@example([*CONTRADICTING, ("resolve", 0, 0), ("reopen", 0, 0), ("dismiss", 0, 0)], 1)
 @example([("remember", 0, 0), ("remember", 0, 0), ("mark", 0, 1), ("contradict", 0, 1)], 1)
 @settings(max_examples=6 if WHOLE else 2, deadline=None)
 def test_an_earlier_time_has_its_memories_statuses_and_edges(

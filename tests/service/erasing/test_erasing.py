@@ -14,17 +14,15 @@ from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.enums import STORED_STATUSES, MemoryStatus, MemoryType
 from memgraph.store.stores import store_of
 
-pytestmark = pytest.mark.engines
-
 WHY = "asked for by the person"
 
 
+@pytest.mark.engines
 def test_nothing_is_left_of_what_was_said_everywhere(
     service: MemoryService, orc: Orchestrator
 ) -> None:
     world = filled(orc)
     copied(orc)
-    assert left_now(orc), "the world says nothing"
     shown = snapshots(service, orc)
     planned = orc.erasure.erase(memory_id=world.secret, reason=WHY)
     report = orc.erasure.erase(memory_id=world.secret, reason=WHY, dry_run=False)
@@ -43,7 +41,6 @@ def test_nothing_is_left_of_what_was_said_everywhere(
     assert left(service, orc.paths.directory) == []
 
 
-@pytest.mark.sqlite
 def test_a_database_that_was_put_aside_goes_with_its_log(
     service: MemoryService, orc: Orchestrator
 ) -> None:
@@ -72,30 +69,28 @@ def snapshots(service: MemoryService, orc: Orchestrator) -> tuple[str, ...]:
     return tuple(str(each.relative_to(orc.paths.directory)) for each in found)
 
 
-def test_a_bulletin_goes_only_if_it_shows_what_is_erased(
+def test_a_session_goes_with_what_was_drawn_from_it_and_the_bulletins_that_show_it(
     service: MemoryService, orc: Orchestrator
 ) -> None:
     decision = orc.remember(OTHER, type=MemoryType.DECISION)
     text = orc.bulletin().bulletin.text
     before = snapshots(service, orc)
+    other = orc.save_episode(OTHER, session_id="s-2", source_role="user")
     turn = orc.save_episode(SECRET, session_id="s-1", source_role="user")
-    orc.remember(f"{NAME} owns a vault", derived_from=[turn], type=MemoryType.IDENTITY)
+    fact = orc.remember(f"{NAME} owns a vault", derived_from=[turn], type=MemoryType.IDENTITY)
     assert NAME in orc.bulletin().bulletin.text
     after = snapshots(service, orc)
     report = orc.erasure.erase(session_id="s-1", reason=WHY, dry_run=False)
+    assert set(report.memory_ids) == {turn, fact}
+    assert report.unfinished == ()
+    assert orc.get(other).content == OTHER
     assert set(report.files_removed) == set(after) - set(before)
     assert snapshots(service, orc) == before
     delivered = orc.receipts.bulletins().bulletins
     bodies = [orc.receipts.bulletin(each.bulletin_id).body for each in delivered]
     assert bodies == ["[erased]", text]
     assert decision in orc.bulletin().bulletin.memory_ids
-
-
-def left_now(orc: Orchestrator) -> bool:
-    orc.maintenance.stats()
-    return any(
-        b"zwieback" in each.read_bytes() for each in orc.paths.logs.iterdir() if each.is_file()
-    )
+    assert left(service, orc.paths.directory) == []
 
 
 def test_an_erased_memory_stays_as_a_place_without_text(orc: Orchestrator) -> None:
@@ -167,19 +162,7 @@ def test_an_entity_goes_with_all_that_names_it(service: MemoryService, orc: Orch
     assert left(service, orc.paths.directory, ("Xaverskyan", "xaverskyan")) == []
 
 
-def test_a_session_goes_with_what_was_drawn_from_it(
-    service: MemoryService, orc: Orchestrator
-) -> None:
-    turn = orc.save_episode(SECRET, session_id="s-1", source_role="user")
-    fact = orc.remember(f"{NAME} owns a vault", derived_from=[turn])
-    other = orc.save_episode(OTHER, session_id="s-2", source_role="user")
-    report = orc.erasure.erase(session_id="s-1", reason=WHY, dry_run=False)
-    assert set(report.memory_ids) == {turn, fact}
-    assert report.unfinished == ()
-    assert orc.get(other).content == OTHER
-    assert left(service, orc.paths.directory) == []
-
-
+@pytest.mark.engines
 def test_lines_of_a_file_go_and_the_others_stay_where_they_were(
     service: MemoryService, orc: Orchestrator
 ) -> None:

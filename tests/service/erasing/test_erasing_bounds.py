@@ -54,8 +54,10 @@ def test_a_day_that_was_named_is_not_taken_from_everything_else(orc: Orchestrato
     assert orc.get(due).attributes == {"due": date}
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-be"])
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\u2028\n", "\x85"])
+@pytest.mark.parametrize(
+    ("encoding", "end"),
+    [("utf-8", "\n"), ("utf-8", "\x85"), ("utf-16", "\r\n"), ("utf-16-be", "\u2028\n")],
+)
 def test_lines_are_those_that_were_read(orc: Orchestrator, encoding: str, end: str) -> None:
     start = "\ufeff" if encoding == "utf-16-be" else ""
     text = start + end.join(["# Notes", f"- {LINE}", f"- {STAYS}", ""])

@@ -140,8 +140,10 @@ def test_a_key_that_others_may_read_seals_nothing(
     assert orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False).complete
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\u2028", "\n  > "])
+@pytest.mark.parametrize(
+    ("encoding", "end"),
+    [("utf-8", "\r\n"), ("utf-8", "\u2028"), ("utf-16", "\n"), ("utf-16", "\n  > ")],
+)
 def test_a_sentence_that_is_wrapped_goes_from_lines_it_shares(
     orc: Orchestrator, encoding: str, end: str
 ) -> None:
@@ -161,9 +163,9 @@ def test_a_sentence_that_is_wrapped_goes_from_lines_it_shares(
     assert len(left) == len(text)
 
 
-@pytest.mark.parametrize(
-    ("plain", "written"),
-    [
+def test_a_file_that_writes_it_otherwise_hides_nothing(orc: Orchestrator) -> None:
+    secret = f"It owns {OAK}, donated by Quendolin."
+    otherwise = [
         ("412 tools", "**412\n`tools`**"),
         ("412 tools", "[412 tools](https://example.org/tools?id=7)"),
         ("oak & ash", "oak &amp; ash"),
@@ -171,24 +173,21 @@ def test_a_sentence_that_is_wrapped_goes_from_lines_it_shares(
         ("Pfützenstraße", "Pf&uuml;tzenstra&#223;e"),
         ("412 tools", "<em>412</em>&nbsp;tools"),
         (" tools of oak & ash in the Pfützenstraße", "%20" + quote(OAK).removeprefix("412%20")),
-    ],
-)
-def test_a_file_that_writes_it_otherwise_hides_nothing(
-    orc: Orchestrator, plain: str, written: str
-) -> None:
-    secret = f"It owns {OAK}, donated by Quendolin."
-    kept = orc.paths.processed / "kept.md"
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    text = secret.replace(plain, written)
-    assert text != secret
-    kept.write_text(f"The saw runs. {text} And so on.\n", encoding="utf-8")
+    ]
+    orc.paths.processed.mkdir(parents=True, exist_ok=True)
+    files = [orc.paths.processed / f"kept-{number}.md" for number in range(len(otherwise))]
+    for file, (plain, written) in zip(files, otherwise, strict=True):
+        assert plain in secret
+        text = secret.replace(plain, written)
+        file.write_text(f"The saw runs. {text} And so on.\n", encoding="utf-8")
     report = orc.erasure.erase(memory_id=orc.remember(secret), reason=WHY, dry_run=False)
-    assert report.files_redacted == ("memory/ingest/processed/kept.md",)
-    assert report.unfinished == ()
-    left = kept.read_text(encoding="utf-8")
-    assert left.startswith("The saw runs. ")
-    assert left.endswith(" And so on.\n")
-    assert not [each for each in ("412", "tools", "oak", "tra", "Quendolin") if each in left]
+    names = [f"memory/ingest/processed/{file.name}" for file in files]
+    assert (list(report.files_redacted), report.unfinished) == (names, ())
+    for file in files:
+        left = file.read_text(encoding="utf-8")
+        assert left.startswith("The saw runs. ")
+        assert left.endswith(" And so on.\n")
+        assert not [each for each in ("412", "tools", "oak", "tra", "Quendolin") if each in left]
 
 
 def test_who_said_a_turn_is_told_nowhere_once_it_is_erased(orc: Orchestrator) -> None:
@@ -224,7 +223,7 @@ def test_a_source_that_is_no_readable_file_holds_up_no_erasure(
     zone = orc.paths.ingest
     (zone / "folder").mkdir(parents=True)
     os.mkfifo(zone / "pipe")
-    (zone / "deep.json").write_text("[" * 200_000)
+    (zone / "deep.json").write_text("[" * 20_000)
     for name in ("folder", "pipe", "deep.json"):
         source = {"source_type": "ingest_file", "source_path": str(zone / name), "locator": "/0/0"}
         memory_id = orc.remember(f"{SECRET} By {name}.", source=source)

@@ -123,8 +123,9 @@ def test_the_row_of_an_unfinished_erasure_says_nothing(tmp_path: Path) -> None:
 
 
 def test_a_reader_in_the_way_is_told_and_waited_for_next_time(
-    tmp_path: Path, clock: FixedClock
+    tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(erase, "LONGER", 1)
     with MemoryService(
         tmp_path / "root",
         clock=clock,
@@ -167,7 +168,7 @@ def test_others_write_while_it_waits_for_a_reader(
         assert waiting.wait(60)
         # The first may come before the erasure has the lock.
         for number in range(3):
-            time.sleep(0.3)
+            time.sleep(0.2)
             orc.remember(f"The kettle of room {number} is new.")
         reader.close()
 

@@ -32,8 +32,7 @@ def rivals(orc: Orchestrator) -> tuple[str, str, str]:
     return one, two, orc.relate(one, EdgeType.CONTRADICTS, two)
 
 
-@pytest.mark.parametrize("note", [NOTE, "Quast 4711-KANARIE", "Quast"])
-@pytest.mark.parametrize("winner_goes", [True, False])
+@pytest.mark.parametrize(("note", "winner_goes"), [(NOTE, True), ("Quast", False)])
 def test_the_reason_of_a_decision_goes_with_either_side(
     service: MemoryService, orc: Orchestrator, note: str, winner_goes: bool
 ) -> None:
@@ -45,7 +44,6 @@ def test_the_reason_of_a_decision_goes_with_either_side(
     assert left(service, orc.paths.directory, CANARY) == []
 
 
-@pytest.mark.engines
 def test_the_reason_of_a_second_replacement_goes_with_it(
     service: MemoryService, orc: Orchestrator
 ) -> None:
@@ -60,7 +58,6 @@ def test_the_reason_of_a_second_replacement_goes_with_it(
     assert left(service, orc.paths.directory, CANARY) == []
 
 
-@pytest.mark.engines
 def test_the_reasons_of_what_an_edge_was_before_go_with_it(
     service: MemoryService, orc: Orchestrator, clock: FixedClock
 ) -> None:
@@ -91,12 +88,6 @@ def test_words_that_are_said_of_other_decisions_stay_there(orc: Orchestrator) ->
     assert common in repr(orc.history.get(four))
     assert common not in repr(orc.history.get(two))
     assert orc.verify().totals == {}
-
-
-def test_a_reason_may_be_given_again_for_the_erasure(orc: Orchestrator) -> None:
-    one = orc.remember("The gate opens at six")
-    orc.retract(one, reason=WHY)
-    assert orc.erasure.erase(memory_id=one, reason=WHY, dry_run=False).complete
 
 
 WRITTEN = {

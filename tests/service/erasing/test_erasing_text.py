@@ -11,8 +11,6 @@ from working import tool
 from memgraph import MemoryService, Orchestrator
 from memgraph.errors import InvalidInput, NotFound
 
-pytestmark = pytest.mark.engines
-
 WHY = "asked for by the person"
 NAME = "Quillaxina Zorbentrop"
 CANARIES = ("Quillaxina", "quillaxina", "QUILLAXINA", "Zorbentrop")
@@ -39,6 +37,7 @@ def world(orc: Orchestrator) -> tuple[list[str], str]:
     return said, other
 
 
+@pytest.mark.engines
 def test_a_name_that_is_no_entity_goes_from_everywhere(
     service: MemoryService, orc: Orchestrator
 ) -> None:
@@ -89,7 +88,7 @@ def test_where_it_is_an_id_it_stays_and_is_counted(orc: Orchestrator) -> None:
     assert orc.get(turn).session_id == NAME
 
 
-@pytest.mark.parametrize("text", ["ab", " a ", "**"])
-def test_a_text_that_is_everywhere_is_refused(orc: Orchestrator, text: str) -> None:
-    with pytest.raises(InvalidInput, match="too short"):
-        orc.erasure.erase(text=text, reason=WHY, dry_run=False)
+def test_a_text_that_is_everywhere_is_refused(orc: Orchestrator) -> None:
+    for text in ("ab", " a ", "**"):
+        with pytest.raises(InvalidInput, match="too short"):
+            orc.erasure.erase(text=text, reason=WHY, dry_run=False)

@@ -24,7 +24,7 @@ from memgraph.operations.life.consolidation import Consolidator
 from memgraph.operations.life.models import LanguageModel
 from memgraph.store.engine import Database
 
-KILLS = often(40)
+KILLS = often(24)
 CONFIG = {"memory.storage.synchronous": "NORMAL", "memory.embedding.provider": "none"}
 IN_PAGES = {"PAGE_TURNS": 4, "IDLE_MS": 0}
 NAME = "orc-1"

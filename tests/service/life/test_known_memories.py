@@ -72,8 +72,8 @@ def test_what_a_page_changes_is_among_the_known_facts_that_it_is_shown_with(
         tmp_path, config={"memory.llm.provider": "none"}, ids=CountingIds(), background=False
     ) as service:
         orc = service.orchestrator("ann", create=True)
-        for text in other_facts(300):
-            orc.remember(text, source=MADE, event_time="2024-06-01")
+        made = {"source": MADE, "event_time": "2024-06-01"}
+        orc.remember_many({"content": text, **made} for text in other_facts(300))
         for talk in talks:
             facts = facts_of(talk)
             for session in talk["sessions"]:
