@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from model_server import KEY, ModelServer
+from page_models import settings
 
 from memgraph import MemoryService
 from memgraph.clock import MS_PER_DAY, FixedClock
@@ -22,26 +23,15 @@ WHY = {"reason": "she signs so"}
 
 @pytest.fixture
 def asked(tmp_path: Path, server: ModelServer) -> Iterator[MemoryService]:
-    config = {
-        "memory.llm.provider": "litellm/openai/m",
-        "memory.llm.api_base": server.url,
-        "memory.llm.api_key_from": "KEY",
-        "memory.llm.timeout_s": 5.0,
-        "memory.entities.accurate": ["regex", "llm"],
-    }
     with MemoryService(
         tmp_path / "root",
         clock=FixedClock(),
         ids=CountingIds(),
         environ={"KEY": KEY},
         background=False,
-        config=config,
+        config=settings(server, **{"memory.entities.accurate": ["regex", "llm"]}),
     ) as service:
         yield service
-
-
-def finds(*named: tuple[str, str]) -> str:
-    return json.dumps({"entities": [{"name": name, "type": kind} for name, kind in named]})
 
 
 def test_a_model_mends_the_type_that_rules_gave(asked: MemoryService, server: ModelServer) -> None:
@@ -49,7 +39,8 @@ def test_a_model_mends_the_type_that_rules_gave(asked: MemoryService, server: Mo
     orc.remember("A new song by the Velmar Ocean came out.")
     assert orc.entities.get("Velmar Ocean").type == "location"
     entity_id = orc.entities.get("Velmar Ocean").entity_id
-    server.behave(server.writes(finds(("Velmar Ocean", "person"))))
+    found = {"entities": [{"name": "Velmar Ocean", "type": "person"}]}
+    server.behave(server.writes(json.dumps(found)))
     orc.jobs.run("enrichment")
     mended = orc.entities.get("Velmar Ocean")
     assert (mended.type, mended.entity_id, mended.candidates) == ("person", entity_id, ())

@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 import pytest
 from model_server import KEY, ModelServer
+from page_models import settings
 
 from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.clock import FixedClock
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.usefixtures("asks_once")
 
 NOW = 1_790_000_000_000
 CANARY = "Zanzipool"
+SPACY, MOST = "memory.entities.spacy_model", "memory.llm.max_sensitivity"
 
 
 @pytest.fixture(scope="module")
@@ -37,24 +39,14 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def opened_with(tmp_path: Path, **config: Any) -> MemoryService:
-    given = {f"memory.{key.replace('__', '.')}": value for key, value in config.items()}
     return MemoryService(
         tmp_path / "root",
         clock=FixedClock(),
         ids=CountingIds(),
         environ={"KEY": KEY},
         background=False,
-        config=given,
+        config=config,
     )
-
-
-def asking(server: ModelServer) -> dict[str, Any]:
-    return {
-        "llm__provider": "litellm/openai/m",
-        "llm__api_base": server.url,
-        "llm__api_key_from": "KEY",
-        "llm__timeout_s": 5.0,
-    }
 
 
 def run(
@@ -94,7 +86,7 @@ def test_without_models_it_is_skipped_with_a_reason(orc: Orchestrator) -> None:
 
 
 def test_names_are_linked_once_and_survive_a_rebuild(tmp_path: Path, pipeline: str) -> None:
-    with opened_with(tmp_path, entities__spacy_model=pipeline) as service:
+    with opened_with(tmp_path, **{SPACY: pipeline}) as service:
         orc = service.orchestrator("orc-1", create=True)
         orc.remember("the tidewater people called", attributes={"mine": 1})
         orc.remember("it rained", kind="episode", session_id="s")
@@ -124,22 +116,16 @@ def test_names_are_linked_once_and_survive_a_rebuild(tmp_path: Path, pipeline: s
 
 
 def test_the_limit_is_kept_and_the_next_run_goes_on(tmp_path: Path, pipeline: str) -> None:
-    with opened_with(tmp_path, entities__spacy_model=pipeline) as service:
+    with opened_with(tmp_path, **{SPACY: pipeline}) as service:
         orc = service.orchestrator("orc-1", create=True)
         for number in range(5):
             orc.remember(f"note {number} of tidewater")
         seen: list[tuple[str, int, int]] = []
         report = run(service, limit=2, progress=lambda *told: seen.append(told))
         assert report.counts["enriched"] == 2
-        assert seen[0] == ("enrichment", 0, 2)
-        assert seen[-1] == ("enrichment", 2, 2)
-        assert [bool(each.attributes) for each in orc.memories.list()][::-1] == [
-            True,
-            True,
-            False,
-            False,
-            False,
-        ]
+        assert (seen[0], seen[-1]) == (("enrichment", 0, 2), ("enrichment", 2, 2))
+        enriched = {f"note {number} of tidewater" for number in range(2)}
+        assert {text for text, each in stamped(orc).items() if each} == enriched
         assert run(service, stop=lambda: True).counts["enriched"] == 0
         assert run(service, limit=9).counts["enriched"] == 3
         assert orc.verify().ok
@@ -148,7 +134,7 @@ def test_the_limit_is_kept_and_the_next_run_goes_on(tmp_path: Path, pipeline: st
 def test_memories_that_name_many_retracted_ones_and_reflections_are_passed_over(
     tmp_path: Path, pipeline: str
 ) -> None:
-    with opened_with(tmp_path, entities__spacy_model=pipeline) as service:
+    with opened_with(tmp_path, **{SPACY: pipeline}) as service:
         orc = service.orchestrator("orc-1", create=True)
         orc.remember("tidewater wrote to a@example.org, b@example.org and c@example.org")
         orc.remember("tidewater in a reflection", kind="reflection")
@@ -165,7 +151,7 @@ def says(*entities: tuple[str, str]) -> str:
 def test_a_model_that_is_down_stops_the_run_and_loses_nothing(
     tmp_path: Path, server: ModelServer
 ) -> None:
-    with opened_with(tmp_path, **asking(server)) as service:
+    with opened_with(tmp_path, **settings(server)) as service:
         orc = service.orchestrator("orc-1", create=True)
         texts = [f"tidewater {number}" for number in range(enriching.BATCH + 2)]
         for text in texts:
@@ -184,7 +170,7 @@ def test_a_model_that_is_down_stops_the_run_and_loses_nothing(
 
 
 def test_a_text_that_is_refused_holds_up_no_other(tmp_path: Path, server: ModelServer) -> None:
-    with opened_with(tmp_path, **asking(server)) as service:
+    with opened_with(tmp_path, **settings(server)) as service:
         orc = service.orchestrator("orc-1", create=True)
         ids = [orc.remember(f"tidewater {word}") for word in ("one", "two", "three", "four")]
         good = server.writes(says(("tidewater", "project")))
@@ -205,7 +191,7 @@ def test_a_text_that_is_refused_holds_up_no_other(tmp_path: Path, server: ModelS
 def test_texts_refused_in_a_row_end_the_run_and_the_next_goes_on(
     tmp_path: Path, server: ModelServer
 ) -> None:
-    with opened_with(tmp_path, **asking(server)) as service:
+    with opened_with(tmp_path, **settings(server)) as service:
         orc = service.orchestrator("orc-1", create=True)
         for number in range(6):
             orc.remember(f"tidewater {number}")
@@ -219,18 +205,18 @@ def test_texts_refused_in_a_row_end_the_run_and_the_next_goes_on(
         assert len(names(service)) == 3
 
 
-@pytest.mark.parametrize("status", [401, 403, 404])
 def test_a_key_or_model_that_is_refused_costs_no_memory(
-    tmp_path: Path, server: ModelServer, status: int
+    tmp_path: Path, server: ModelServer
 ) -> None:
-    with opened_with(tmp_path, **asking(server)) as service:
+    with opened_with(tmp_path, **settings(server)) as service:
         orc = service.orchestrator("orc-1", create=True)
         orc.remember("tidewater one")
         orc.remember("tidewater two")
-        server.behave(server.fails(status))
-        report = run(service)
-        assert (report.state, report.error_code) == (JobState.FAILED, "provider.rejected")
-        assert len(server.requests) == 1
+        for number, status in enumerate((401, 403, 404), 1):
+            server.behave(server.fails(status))
+            report = run(service)
+            assert (report.state, report.error_code) == (JobState.FAILED, "provider.rejected")
+            assert len(server.requests) == number
         assert not any(stamped(orc).values())
 
 
@@ -238,29 +224,29 @@ def test_what_was_withheld_comes_again_when_the_limit_is_raised(
     tmp_path: Path, server: ModelServer
 ) -> None:
     server.behave(server.writes(says(("tidewater", "project"))))
-    with opened_with(tmp_path, **asking(server)) as service:
+    with opened_with(tmp_path, **settings(server)) as service:
         orc = service.orchestrator(
             "orc-1", create=True, viewer=Viewer(clearance=Sensitivity.RESTRICTED)
         )
         orc.remember("tidewater hired", sensitivity="Confidential")
         assert run(service).counts["withheld"] == 1
-    with opened_with(tmp_path, llm__max_sensitivity="Confidential", **asking(server)) as service:
+    with opened_with(tmp_path, **settings(server), **{MOST: "Confidential"}) as service:
         assert run(service).counts["enriched"] == 1
         assert run(service).counts["enriched"] == 0
 
 
-@pytest.mark.parametrize("answer", ["no", '{"entities": [{"na', says(("Nowhere", "location"))])
 def test_nonsense_is_rejected_by_item_and_changes_nothing_else(
-    tmp_path: Path, server: ModelServer, answer: str
+    tmp_path: Path, server: ModelServer
 ) -> None:
-    with opened_with(tmp_path, **asking(server)) as service:
+    with opened_with(tmp_path, **settings(server)) as service:
         orc = service.orchestrator("orc-1", create=True)
-        memory_id = orc.remember("tidewater one")
-        server.behave(server.writes(answer))
-        report = run(service)
-        assert report.state is JobState.DONE
-        assert [each.where for each in report.rejected] == [memory_id]
-        assert report.counts["links"] == 0
+        for number, answer in enumerate(("no", says(("Nowhere", "location")))):
+            memory_id = orc.remember(f"tidewater {number}")
+            server.behave(server.writes(answer))
+            report = run(service)
+            assert report.state is JobState.DONE
+            assert [each.where for each in report.rejected] == [memory_id]
+            assert report.counts["links"] == 0
         assert names(service) == {}
         assert orc.verify().ok
 
@@ -268,7 +254,7 @@ def test_nonsense_is_rejected_by_item_and_changes_nothing_else(
 def test_a_pipeline_may_read_what_a_model_may_not(
     tmp_path: Path, server: ModelServer, pipeline: str
 ) -> None:
-    with opened_with(tmp_path, entities__spacy_model=pipeline, **asking(server)) as service:
+    with opened_with(tmp_path, **settings(server), **{SPACY: pipeline}) as service:
         orc = service.orchestrator("orc-1", create=True)
         secret = f"the {CANARY} papers"
         orc.remember(secret, sensitivity="Confidential")
@@ -281,7 +267,7 @@ def test_a_pipeline_may_read_what_a_model_may_not(
 def test_what_was_taken_back_while_the_model_thought_stays_as_it_is(
     tmp_path: Path, server: ModelServer
 ) -> None:
-    with opened_with(tmp_path, **asking(server)) as service:
+    with opened_with(tmp_path, **settings(server)) as service:
         orc = service.orchestrator("orc-1", create=True)
         memory_id = orc.remember("tidewater one")
         answer = server.writes(says(("tidewater", "project")))
@@ -298,26 +284,22 @@ def test_what_was_taken_back_while_the_model_thought_stays_as_it_is(
 
 
 def test_names_that_were_kept_before_are_kept(tmp_path: Path, pipeline: str) -> None:
-    with opened_with(tmp_path, entities__spacy_model=pipeline) as service:
+    with opened_with(tmp_path, **{SPACY: pipeline}) as service:
         orc = service.orchestrator("orc-1", create=True)
         said = {"enriched_names": [["kestrel board", "other"]]}
         memory_id = orc.remember("the kestrel board hired tidewater", attributes=said)
         run(service)
-        assert orc.get(memory_id).attributes["enriched_names"] == [
-            ["kestrel board", "other"],
-            ["tidewater", "organization"],
-        ]
+        kept = orc.get(memory_id).attributes["enriched_names"]
+        assert kept == [["kestrel board", "other"], ["tidewater", "organization"]]
         orc.maintenance.rebuild(["entities"])
-        [(_, linked)] = names(service).items()
-        assert linked == ["kestrel board", "tidewater"]
+        assert [*names(service).values()] == [["kestrel board", "tidewater"]]
 
 
-@pytest.mark.parametrize(
-    "forged",
-    ["[oops", [1, 2], [["Vellmark", "location"]], [["tidewater", "wizard"]], {"a": 1}, [None] * 99],
-)
-def test_attributes_that_only_look_like_names_name_nothing(orc: Orchestrator, forged: Any) -> None:
-    orc.remember("tidewater one", attributes={"enriched_names": forged, "enriched_at": 5})
+def test_attributes_that_only_look_like_names_name_nothing(orc: Orchestrator) -> None:
+    shapes: list[Any] = ["[oops", [1, 2], {"a": 1}, [None] * 99]
+    for forged in (*shapes, [["Vellmark", "location"]], [["tidewater", "wizard"]]):
+        said = {"enriched_names": forged, "enriched_at": 5}
+        orc.remember(f"tidewater {len(orc.memories.list())}", attributes=said)
     orc.maintenance.rebuild(["entities"])
     assert names(orc._service) == {}
     assert orc.verify().ok
