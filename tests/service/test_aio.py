@@ -13,7 +13,7 @@ import pytest
 from working import members_of
 
 from memgraph import AsyncOrchestrator, MemoryService, Orchestrator, Viewer
-from memgraph.errors import Conflict, InvalidInput, NotFound
+from memgraph.errors import Conflict, NotFound
 from memgraph.model.operation import operations_of
 
 NOT_AWAITED = {
@@ -54,7 +54,7 @@ def test_every_operation_is_awaited_with_its_signature(orc: Orchestrator) -> Non
         assert awaited.__doc__ == method.__doc__
 
 
-def test_the_same_values_come_from_a_thread(orc: Orchestrator) -> None:
+def test_the_same_values_and_errors_come_from_a_thread(orc: Orchestrator) -> None:
     async def work(aio: AsyncOrchestrator) -> None:
         assert (aio.name, aio.viewer, aio.actor) == (orc.name, orc.viewer, orc.actor)
         first = await aio.remember("The oven is hot.", tags=["kitchen"])
@@ -69,22 +69,13 @@ def test_the_same_values_come_from_a_thread(orc: Orchestrator) -> None:
         )
         assert len(set(await asyncio.gather(*turns))) == 12
         assert {each.turns for each in await aio.sessions.list()} == {4}
-        assert (await aio.verify()).ok
-
-    asyncio.run(work(orc.aio))
-
-
-def test_errors_are_the_librarys(orc: Orchestrator) -> None:
-    async def work(aio: AsyncOrchestrator) -> None:
         with pytest.raises(NotFound):
             await aio.get("fact_none")
-        with pytest.raises(InvalidInput):
-            await aio.remember("", importance=101)
-        stored = await aio.remember("The door is shut.")
         with pytest.raises(Conflict):
-            await aio.correct(stored, "The door is shut.", reason="again")
+            await aio.correct(second, "The oven is cold.", reason="again")
         with pytest.raises(TypeError):
-            await aio.retract(stored)  # type: ignore[call-arg]
+            await aio.retract(second)  # type: ignore[call-arg]
+        assert (await aio.verify()).ok
 
     asyncio.run(work(orc.aio))
 

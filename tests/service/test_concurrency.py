@@ -19,8 +19,8 @@ from memgraph.providers.fake import FakeEmbedding
 from memgraph.service import pool
 
 PROCESSES = 3
-STEPS = 12
-MANY = 40
+STEPS = 8
+MANY = 20
 
 
 def column(service: MemoryService, name: str, statement: str) -> list[Any]:

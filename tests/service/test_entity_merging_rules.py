@@ -89,7 +89,7 @@ def play(orc: Orchestrator, steps: list[tuple[str, int, int]]) -> Model:
     return model
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=STEPS)
 def test_links_are_what_the_names_mean_after_any_steps(steps: list[tuple[str, int, int]]) -> None:
     with (

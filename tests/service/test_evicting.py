@@ -41,7 +41,9 @@ def active(orc: Orchestrator) -> set[str]:
     return {each.memory_id for each in orc.memories.list(limit=1000)}
 
 
-def test_what_is_kept_longest_goes_last(orc: Orchestrator, clock: FixedClock) -> None:
+def test_a_full_project_retracts_what_matters_least_in_the_transaction_of_the_write(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock
+) -> None:
     kept = {
         remembered(orc, "a goal", type="Goal", importance=0),
         remembered(orc, "a todo", type="Todo", importance=0),
@@ -49,37 +51,23 @@ def test_what_is_kept_longest_goes_last(orc: Orchestrator, clock: FixedClock) ->
     }
     confirmed = remembered(orc, "a fact that a person confirmed", importance=0)
     orc.confirm(confirmed)
+    # Turns are no items, and are not evicted.
+    kept |= {
+        remembered(orc, f"turn {number}", kind="episode", session_id="s", importance=0)
+        for number in range(2 * MAX)
+    }
     clock.advance(ms=1)
-    least = remembered(orc, "an important fact", importance=99)
+    least = remembered(orc, "the important quokka sleeps", importance=99)
     orc.stores.project("p1").add_convention("Mind the last line.", "files")
     assert orc.get(least).status is MemoryStatus.RETRACTED
     assert kept | {confirmed} <= active(orc)
-    assert orc.trace(least).status_history[-1].reason == "evicted"
-
-
-def test_the_eviction_is_told_in_the_transaction_of_the_write(
-    service: MemoryService, orc: Orchestrator
-) -> None:
-    project = orc.stores.project("p1")
-    for number in range(MAX):
-        project.add_convention(f"Convention {number}.", "x")
-    before = active(orc)
-    project.add_decision("One more.")
-    [gone] = before - active(orc)
     with service.opened("orc-1") as opened, opened.database.read() as connection:
         rows = connection.exec_driver_sql(
             "SELECT action, subject, details, actor FROM audit_log ORDER BY seq DESC LIMIT 2"
         ).all()
     (action, subject, details, actor), (wrote, *_) = rows
-    assert (action, subject, json.loads(details)) == ("retract", gone, {"reason": "evicted"})
+    assert (action, subject, json.loads(details)) == ("retract", least, {"reason": "evicted"})
     assert (actor, wrote) == ("tester", "remember")
-
-
-def test_what_is_evicted_is_found_no_more_and_may_come_back(orc: Orchestrator) -> None:
-    project = orc.stores.project("p1")
-    least = remembered(orc, "the quokka sleeps", importance=0)
-    for number in range(MAX):
-        project.add_convention(f"Convention {number}.", "x")
     assert least not in orc.recall("where does the quokka sleep?").ids
     orc.restore(least, reason="it was needed")
     assert least in orc.recall("where does the quokka sleep?").ids
@@ -103,18 +91,9 @@ def test_nobody_pushes_out_what_they_do_not_see(service: MemoryService, orc: Orc
     assert project.backend.count() == MAX
 
 
-def test_turns_are_no_items_and_are_not_evicted(orc: Orchestrator) -> None:
-    turns = {
-        remembered(orc, f"turn {number}", kind="episode", session_id="s", importance=0)
-        for number in range(2 * MAX)
-    }
-    orc.stores.project("p1").add_convention("Mind the last line.", "files")
-    assert turns <= active(orc)
-
-
 def test_tasks_and_everybody_are_not_bounded(orc: Orchestrator) -> None:
     task, everywhere = orc.stores.task("t1"), orc.stores.global_tier()
-    for number in range(3 * MAX):
+    for number in range(2 * MAX):
         task.add_reasoning(f"Thought {number}.", "plan")
         everywhere.add_pattern(f"Pattern {number}.", "x")
-    assert (task.backend.count(), everywhere.backend.count()) == (3 * MAX, 3 * MAX)
+    assert (task.backend.count(), everywhere.backend.count()) == (2 * MAX, 2 * MAX)

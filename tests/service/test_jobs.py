@@ -368,44 +368,37 @@ def test_a_bug_that_one_brings_out_stops_no_other(
 
 def test_what_a_nightly_audit_finds_is_told_until_it_is_mended(tmp_path: Path) -> None:
     clock = FixedClock()
+
+    def is_told() -> bool:
+        """Whether health, readiness and the figures of a server say so; all say the same."""
+        look = Readiness(service).look()
+        [standing] = look.orchestrators or ()
+        text, _ = PrometheusMeters().exposition(look)
+        [unsound] = re.findall(rb"^memgraph_unsound_orchestrators (\S+)$", text, re.MULTILINE)
+        degraded: list[str] = service.health(NAME)["degraded"]
+        [told] = {
+            *("verify.failed" in codes for codes in (degraded, standing.codes)),
+            float(unsound) == 1,
+        }
+        return told
+
     with filled(tmp_path, clock=clock) as (service, opened, _):
+        orc, worker = service.orchestrator(NAME), Worker(service)
         with tampering(opened.paths.database) as connection:
             connection.execute("UPDATE memories SET tags = '[\"edited\"]' WHERE pk = 1")
-        worker = Worker(service)
         worker.once()
-        assert "verify.failed" not in service.health(NAME)["degraded"]
+        assert not is_told()
         clock.advance(days=1)
         worker.once()
-        assert "verify.failed" in service.health(NAME)["degraded"]
-        run = next(
-            each for each in service.orchestrator(NAME).jobs.list() if each.job == "verification"
-        )
+        assert is_told()
+        run = next(each for each in orc.jobs.list() if each.job == "verification")
         assert (run.state, run.trigger, run.counts["findings"]) == ("done", "schedule", 1)
         assert run.reason == "found table.edited; run: memgraph verify"
-        [standing] = Readiness(service).look().orchestrators or ()
-        assert "verify.failed" in standing.codes
-        assert unsound(service) == 1
-        service.orchestrator(NAME).maintenance.accept_journal(reason="the tag is right")
-        assert "verify.failed" not in service.health(NAME)["degraded"]
-        clock.advance(days=1)
-        worker.once()
-        assert "verify.failed" not in service.health(NAME)["degraded"]
-        assert unsound(service) == 0
-
-
-def unsound(service: MemoryService) -> float:
-    """How many orchestrators the figures of a server call unsound."""
-    text, _ = PrometheusMeters().exposition(Readiness(service).look())
-    [told] = re.findall(rb"^memgraph_unsound_orchestrators (\S+)$", text, re.MULTILINE)
-    return float(told)
-
-
-def test_a_verification_is_listed_run_by_hand_and_stopped(tmp_path: Path) -> None:
-    with filled(tmp_path) as (service, _, _ids):
-        orc = service.orchestrator(NAME)
-        assert "verification" in [each.job for each in orc.jobs.plans()]
+        orc.maintenance.accept_journal(reason="the tag is right")
+        assert not is_told()
         done = orc.jobs.run("verification")
         assert (done.state, done.trigger, done.reason) == ("done", "manual", None)
         assert done.counts["memories"] == orc.verify().checked["memories"]
+        assert not is_told()
         cut = orc.jobs.run("verification", stop=lambda: True)
         assert (cut.state, cut.error_code) == ("abandoned", STOPPED)

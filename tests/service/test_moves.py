@@ -27,8 +27,8 @@ from memgraph.store.sqlite.stores import SqliteStore
 from memgraph.store.stores import store_of
 from tests.postgres_servers import execute
 
-SCHEMA = f"memgraph_{NAME}"
 DIRECTIONS = ["to a server", "to a file", "between servers"]
+to_a_server = pytest.mark.parametrize("direction", DIRECTIONS[:1], indirect=True)
 between_engines = pytest.mark.parametrize("direction", DIRECTIONS[:2], indirect=True)
 
 
@@ -52,10 +52,7 @@ class Move:
         return move(paths, self.target, source=self.source, clock=clock)
 
     def tamper(self, statement: str) -> None:
-        """Change the store in use behind the back of memgraph."""
-        if self.source:
-            execute(self.source, f'SET search_path TO "{SCHEMA}"; {statement}')
-            return
+        """Change the file in use behind the back of memgraph."""
         with closing(sqlite.connect(str(self.service.paths(NAME).database))) as connection:
             connection.execute(statement)
             connection.commit()
@@ -169,8 +166,10 @@ def test_writers_of_other_processes_wait_and_lose_nothing(moving: Move, tmp_path
     assert {edge_id for what, edge_id in stored if what == "resolved"} <= edges
 
 
-@between_engines
-def test_a_copy_that_differs_is_not_used(moving: Move, monkeypatch: pytest.MonkeyPatch) -> None:
+@to_a_server
+def test_a_copy_that_differs_or_a_store_of_another_schema_is_not_used(
+    moving: Move, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source = moving.source
     digest = copies._require_same
 
@@ -180,15 +179,12 @@ def test_a_copy_that_differs_is_not_used(moving: Move, monkeypatch: pytest.Monke
             next(written)
         digest(name, rows, written)
 
-    monkeypatch.setattr(copies, "_require_same", compare)
-    with pytest.raises(DatabaseCorrupt, match="the copy of memories differs"):
-        moving.run()
+    with monkeypatch.context() as patched:
+        patched.setattr(copies, "_require_same", compare)
+        with pytest.raises(DatabaseCorrupt, match="the copy of memories differs"):
+            moving.run()
     assert moving.source == source
     assert moving.is_unmoved()
-
-
-@between_engines
-def test_a_store_of_another_schema_stays_where_it_is(moving: Move) -> None:
     revision = "UPDATE alembic_version SET version_num = '{}'"
     moving.tamper(revision.format("0000"))
     with pytest.raises(SchemaUnknown):
