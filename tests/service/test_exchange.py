@@ -45,8 +45,8 @@ def test_an_export_has_a_line_for_each_row_and_an_end_that_fits(
     assert json.loads(end) == {"record": "end", "records": len(body), "sha256": digest}
 
 
-def test_a_file_is_private_and_not_overwritten(tmp_path: Path) -> None:
-    with filled(tmp_path / "root") as (service, _, _):
+def test_a_file_is_private_whole_and_not_overwritten(tmp_path: Path) -> None:
+    with filled(tmp_path / "root") as (service, opened, _):
         orc, file = service.orchestrator(NAME), tmp_path / "orc.jsonl"
         seen: list[tuple[str, int, int]] = []
         report = orc.exchange.export(file, progress=lambda *told: seen.append(told))
@@ -57,15 +57,10 @@ def test_a_file_is_private_and_not_overwritten(tmp_path: Path) -> None:
         with pytest.raises(Conflict):
             orc.exchange.export(file)
         orc.exchange.export(file, force=True)
-        assert {each.name for each in tmp_path.iterdir()} == {"root", "orc.jsonl"}
-
-
-def test_a_row_that_json_cannot_hold_ends_the_export(tmp_path: Path) -> None:
-    with filled(tmp_path / "root") as (service, opened, _):
-        orc = service.orchestrator(NAME)
+        # A row that JSON cannot hold ends the export.
         with tampering(opened.paths.database) as connection:
             connection.execute("PRAGMA ignore_check_constraints = ON")
             connection.execute("UPDATE memories SET decay_rate = 9e999 WHERE pk = 1")
         with pytest.raises(DatabaseCorrupt):
-            orc.exchange.export(tmp_path / "orc.jsonl")
-        assert not (tmp_path / "orc.jsonl").exists()
+            orc.exchange.export(tmp_path / "other.jsonl")
+        assert {each.name for each in tmp_path.iterdir()} == {"root", "orc.jsonl"}

@@ -17,7 +17,7 @@ from working import NAME, working
 
 from ingest.drop_zone import stage
 from ingest.pipeline import IngestPipeline
-from memgraph import MemoryService, Orchestrator
+from memgraph import MemoryService
 from memgraph.errors import DatabaseFull
 from memgraph.operations.maintenance.maintenance import restore
 from memgraph.paths import OrchestratorPaths
@@ -57,25 +57,28 @@ def fill_up(folder: Path) -> None:
                 return
 
 
-def state(orc: Orchestrator) -> tuple[int, int]:
-    return len(list(orc.memories.list(limit=500))), orc.maintenance.journal_state().seq
-
-
-def test_a_write_names_it_and_health_tells_until_there_is_room(
+def test_a_write_and_an_erasure_name_it_and_health_tells_until_there_is_room(
     service: MemoryService, small: Path
 ) -> None:
     orc = service.orchestrator(NAME)
     kept = orc.remember("Stored while there was room.")
+    secret = orc.remember("The canary sings in cage 4711 at night.")
     fill_up(small)
     before = orc.maintenance.journal_state()
     with pytest.raises(DatabaseFull):
         orc.remember_many([{"content": f"number {each} " + "x" * 4_000} for each in range(500)])
+    with pytest.raises(DatabaseFull):
+        orc.erasure.erase(memory_id=secret, reason="asked for", dry_run=False)
     assert "storage.full" in service.health(NAME)["degraded"]
     assert orc.get(kept).content == "Stored while there was room."
     assert orc.maintenance.journal_state().seq >= before.seq
     (small / FILLER).unlink()
     orc.remember("There is room again.")
     assert "storage.full" not in service.health(NAME)["degraded"]
+    # The erasure is finished by the next.
+    report = orc.erasure.erase(memory_id=secret, reason="asked for", dry_run=False)
+    assert report.complete
+    assert report.remains == ()
     assert orc.verify().ok
 
 
@@ -85,33 +88,13 @@ def test_ingest_names_it_and_goes_on_later(service: MemoryService, small: Path) 
     for number in range(3):
         lines = (f"- The valve {number}-{line} is checked in May." for line in range(40))
         (zone / f"{number}.md").write_text("# Valves\n" + "\n".join(lines) + "\n")
-    before = state(orc)
     fill_up(small)
     with pytest.raises(DatabaseFull):
         IngestPipeline(orc).run()
-    assert state(orc)[0] >= before[0]
     (small / FILLER).unlink()
     IngestPipeline(orc).run()
-    assert sorted(each.name for each in service.paths(NAME).processed.rglob("*.md")) == [
-        "0.md",
-        "1.md",
-        "2.md",
-    ]
-    assert orc.verify().ok
-
-
-def test_an_erasure_names_it_and_is_finished_by_the_next(
-    service: MemoryService, small: Path
-) -> None:
-    orc = service.orchestrator(NAME)
-    secret = orc.remember("The canary sings in cage 4711 at night.")
-    fill_up(small)
-    with pytest.raises(DatabaseFull):
-        orc.erasure.erase(memory_id=secret, reason="asked for", dry_run=False)
-    (small / FILLER).unlink()
-    report = orc.erasure.erase(memory_id=secret, reason="asked for", dry_run=False)
-    assert report.complete
-    assert report.remains == ()
+    taken = {each.name for each in service.paths(NAME).processed.rglob("*.md")}
+    assert taken == {"0.md", "1.md", "2.md"}
     assert orc.verify().ok
 
 

@@ -10,18 +10,6 @@ from memgraph.errors import NotFound
 from memgraph.model.influence import Impact
 
 
-def test_a_memory_handed_out_as_of_then_has_an_impact_that_can_be_written(
-    orc: Orchestrator, clock: FixedClock
-) -> None:
-    one = orc.remember("The oven is slow.")
-    then = clock.now_ms()
-    clock.advance(days=1)
-    asked = orc.recall("oven", as_of=iso(then))
-    found = orc.graph.impact(one)
-    assert [(each.receipt_id, each.as_of) for each in found.hand_outs] == [(asked.receipt_id, then)]
-    assert Impact.model_validate_json(found.model_dump_json()) == found
-
-
 def test_what_it_had_reached_by_then_is_not_crowded_out_by_what_came_later(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
@@ -29,6 +17,11 @@ def test_what_it_had_reached_by_then_is_not_crowded_out_by_what_came_later(
     early = orc.recall("oven")
     then = clock.now_ms()
     clock.advance(days=1)
+    asked = orc.recall("oven", as_of=iso(then))
+    found = orc.graph.impact(one)
+    shown = [(each.receipt_id, each.as_of) for each in found.hand_outs]
+    assert shown == [(asked.receipt_id, then), (early.receipt_id, None)]
+    assert Impact.model_validate_json(found.model_dump_json()) == found
     above = orc.remember("Bake longer.", derived_from=[one])
     for _ in range(3):
         orc.recall("oven")

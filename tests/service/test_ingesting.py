@@ -51,12 +51,18 @@ def source_of(mark: str, path: str | None = None) -> Source:
     )
 
 
-def test_a_content_is_taken_once_for_ever(orc: Orchestrator) -> None:
+def test_a_content_is_taken_once_for_ever_though_it_was_refused_before(orc: Orchestrator) -> None:
+    orc.ingestion.reject("a" * 64, path="/drop/a.md", manifest={"reason": "too_large"})
+    told = orc.ingestion.get("a" * 64)
+    assert (told.status, told.manifest) == ("rejected", {"reason": "too_large"})
+    assert orc.ingestion.stored("a" * 64) is None
     first = orc.ingestion.store(document("a", "The roof leaks.", "The cellar is dry."))
     again = orc.ingestion.store(document("a", "The roof leaks.", "The cellar is dry."))
     assert [each.outcome for each in first.memories] == ["stored", "stored"]
     assert (again.outcome, again.memories) == ("duplicate", ())
     assert again.manifest == first.manifest
+    orc.ingestion.reject("a" * 64, path="/drop/a.md", manifest={"reason": "late"})
+    assert orc.ingestion.get("a" * 64).status == "processed"
     assert orc.maintenance.stats()["memories"]["status"] == {"active": 2}
 
 
@@ -92,16 +98,6 @@ def test_a_loose_key_counts_only_if_one_file_has_it(orc: Orchestrator) -> None:
     assert orc.ingestion.store(document("c", "Three.", links=(link,))).links_made == 0
 
 
-def test_a_refused_content_may_be_taken_later(orc: Orchestrator) -> None:
-    orc.ingestion.reject("a" * 64, path="/drop/a.md", manifest={"reason": "too_large"})
-    told = orc.ingestion.get("a" * 64)
-    assert (told.status, told.manifest) == ("rejected", {"reason": "too_large"})
-    assert orc.ingestion.stored("a" * 64) is None
-    assert orc.ingestion.store(document("a", "Fine now.")).outcome == "stored"
-    orc.ingestion.reject("a" * 64, path="/drop/a.md", manifest={"reason": "late"})
-    assert orc.ingestion.get("a" * 64).status == "processed"
-
-
 def test_a_failure_on_the_way_leaves_nothing(
     orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,10 +129,10 @@ def ledger(mark: str, *days: int, path: str | None = None, **fields: Any) -> Doc
     return Document(sha256=mark * 64, path=path or f"/drop/{mark}.md", memories=memories)
 
 
-def test_a_contradiction_between_files_is_found_and_stays_open(
+def test_what_another_file_says_contradicts_and_what_a_later_version_says_changes(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
-    orc.ingestion.store(ledger("a", 14))
+    old = orc.ingestion.store(ledger("a", 14)).memories[0].memory_id
     clock.advance(ms=60_000)
     outcome = orc.ingestion.store(ledger("b", 60))
     assert outcome.manifest["to_compare"] == outcome.to_compare == 1
@@ -147,15 +143,11 @@ def test_a_contradiction_between_files_is_found_and_stays_open(
     assert case.edge.from_id == outcome.memories[0].memory_id
     # The later one's edge quotes the earlier.
     assert "14 days" in (case.edge.reason or "")
-
-
-def test_a_later_version_of_a_file_marks_what_it_said(orc: Orchestrator, clock: FixedClock) -> None:
-    old = orc.ingestion.store(ledger("a", 14, path="/drop/ledger.md")).memories[0].memory_id or ""
     clock.advance(ms=60_000)
-    orc.ingestion.store(ledger("b", 60, path="/drop/ledger.md"))
-    [mark] = orc.settle().compared.marks
-    assert (mark.edge_type, mark.to_id) == (EdgeType.UPDATES, old)
-    assert orc.get(old).status is MemoryStatus.ACTIVE
+    orc.ingestion.store(ledger("c", 90, path="/drop/a.md"))
+    marks = {(mark.edge_type, mark.to_id) for mark in orc.settle().compared.marks}
+    assert (EdgeType.UPDATES, old) in marks
+    assert orc.get(str(old)).status is MemoryStatus.ACTIVE
 
 
 def test_a_link_that_cannot_be_is_told(orc: Orchestrator) -> None:
