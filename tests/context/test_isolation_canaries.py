@@ -460,7 +460,7 @@ ELSEWHERE = {
     "turns.on_diagnostics": HOOKS,
     "turns.record_findings": HOOKS,
     "events.publish": WRITES,
-    "entities.protect": "asks as entities.get does: tests/service/test_aliases.py",
+    "entities.protect": "asks as entities.get does: tests/service/test_decaying.py",
     "maintenance.rebuild": OPERATOR,
     "maintenance.rebuild_embeddings": OPERATOR,
     "remember_many": WRITES,

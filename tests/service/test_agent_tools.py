@@ -60,7 +60,7 @@ def code(told: Any) -> str:
     return found
 
 
-def test_the_tools_have_the_form_that_models_are_told(agent: Orchestrator) -> None:
+def test_the_tools_have_the_form_that_models_are_told_and_are_cheap(agent: Orchestrator) -> None:
     told = tools_for(agent)
     assert [each["function"]["name"] for each in told] == NAMES
     for each in told:
@@ -72,6 +72,11 @@ def test_the_tools_have_the_form_that_models_are_told(agent: Orchestrator) -> No
         assert parameters["additionalProperties"] is False
         assert set(parameters.get("required", [])) <= set(parameters["properties"])
         assert "title" not in json.dumps(parameters)
+    _litellm.load()
+    count = importlib.import_module("litellm").token_counter
+    over_mcp = [listed(name).model_dump(by_alias=True, exclude_none=True) for name in NAMES]
+    for schemas in (told, over_mcp):
+        assert count(model="gpt-4", text=json.dumps(schemas)) < 1_200
 
 
 def test_what_only_reads_can_be_had_alone_and_the_rest_is_refused(agent: Orchestrator) -> None:
@@ -89,16 +94,6 @@ def test_what_only_reads_can_be_had_alone_and_the_rest_is_refused(agent: Orchest
         *NAMES,
         *ON_REQUEST,
     ]
-
-
-def test_the_schemas_of_the_six_are_cheap(agent: Orchestrator) -> None:
-    _litellm.load()
-    count = importlib.import_module("litellm").token_counter
-    over_mcp = [listed(name).model_dump(by_alias=True, exclude_none=True) for name in NAMES]
-    assert (
-        max(count(model="gpt-4", text=json.dumps(each)) for each in (tools_for(agent), over_mcp))
-        < 1_200
-    )
 
 
 def test_a_model_gives_no_identity_and_is_told_from_a_person(agent: Orchestrator) -> None:
@@ -301,16 +296,6 @@ def test_maintenance_is_asked_for_by_the_host_and_rare(
     assert "runs" in call_tool(agent, MAINTENANCE, only=[MAINTENANCE])
 
 
-def test_a_search_does_not_give_the_question(agent: Orchestrator) -> None:
-    question = "When does the bakery open?"
-    agent.save_episode(question, session_id="s1", source_role="user")
-    agent.save_episode("when does the bakery  open?", session_id="s0", source_role="user")
-    fact = put(agent, "The bakery opens at seven.")
-    assert [*search(agent, question, limit=1)] == [short_id(fact)]
-    [receipt] = agent.receipts.list().receipts
-    assert [each.memory_id for each in receipt.items] == [fact]
-
-
 def test_of_an_entity_what_fits_is_told(agent: Orchestrator) -> None:
     for number in range(40):
         put(agent, f"Novatech GmbH ran pilot {number} " + 'ended "well" """" """" """" ' * 20)
@@ -355,6 +340,14 @@ def test_a_search_is_limited_by_lines_kind_and_tag(agent: Orchestrator) -> None:
         assert {*search(agent, "lantern harbour", **filters)} == {short_id(one) for one in ids}
     told = call_tool(agent, "search_memory", {"query": "zeppelin", "kind": "reflection"})
     assert told == NOTHING_FOUND
+    # Nor does a search give the question.
+    question = "When does the bakery open?"
+    for session_id, asked in (("s1", question), ("s0", "when does the bakery  open?")):
+        agent.save_episode(asked, session_id=session_id, source_role="user")
+    fact = put(agent, "The bakery opens at seven.")
+    assert [*search(agent, question, limit=1)] == [short_id(fact)]
+    last = agent.receipts.list().receipts[0]
+    assert [each.memory_id for each in last.items] == [fact]
 
 
 class _Alike(CountingIds):

@@ -8,11 +8,12 @@ import pytest
 from working import put
 
 from memgraph import MemoryService, Orchestrator, Viewer
-from memgraph.clock import MS_PER_DAY, FixedClock
+from memgraph.clock import MS_PER_DAY, FixedClock, iso
 from memgraph.errors import Conflict, NotFound
 from memgraph.model.access import Permission
 from memgraph.model.enums import MemoryStatus, Scope
 from memgraph.model.graph import Case, InvalidPremise
+from memgraph.model.influence import Impact
 from memgraph.store import supports
 
 
@@ -150,25 +151,11 @@ def test_a_dismissal_is_taken_back_and_one_beside_it_stands_against_nobody(
     assert orc.verify().ok
 
 
-def test_a_case_as_it_was(orc: Orchestrator, clock: FixedClock) -> None:
-    _, new, edge = rival(orc, clock)
-    clock.advance(ms=1_000)
-    then = clock.now_ms()
-    clock.advance(ms=1_000)
-    orc.contradictions.resolve(edge, winner=new, reason="moved")
-    case = orc.contradictions.get(edge, as_of=then)
-    assert case.state == "open"
-    assert [side.memory.status for side in case.sides] == [MemoryStatus.ACTIVE] * 2
-    assert [each.action for each in case.journal] == ["relate"]
-    with pytest.raises(NotFound):
-        orc.contradictions.get(edge, as_of=then - 8 * MS_PER_DAY)
-
-
-def test_a_case_counts_what_was_known_then_alone(
+def test_a_case_as_it_was_counts_what_was_known_then_alone(
     orc: Orchestrator, service: MemoryService, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Later recalls take no room from earlier ones, and later sources count for nothing."""
-    old, _, edge = rival(orc, clock)
+    old, new, edge = rival(orc, clock)
     orc.recall("Lisbon office")
     clock.advance(ms=1_000)
     then = clock.now_ms()
@@ -182,13 +169,17 @@ def test_a_case_counts_what_was_known_then_alone(
         clock.advance(days=1)
         last = orc.recall("Lisbon office").receipt_id
     assert orc.receipts.get(last).items
-    now, past = (
-        orc.contradictions.get(edge).sides[0],
-        orc.contradictions.get(edge, as_of=then).sides[0],
-    )
+    orc.contradictions.resolve(edge, winner=new, reason="moved")
+    case = orc.contradictions.get(edge, as_of=then)
+    assert case.state == "open"
+    assert [side.memory.status for side in case.sides] == [MemoryStatus.ACTIVE] * 2
+    assert [each.action for each in case.journal] == ["relate"]
+    now, past = orc.contradictions.get(edge).sides[0], case.sides[0]
     assert (len(now.supports), len(past.supports)) == (1, 0)
     assert (now.independent_sources, past.independent_sources) == (2, 1)
     assert (past.influence.recalls, past.influence.cut) == (1, False)
+    with pytest.raises(NotFound):
+        orc.contradictions.get(edge, as_of=then - 8 * MS_PER_DAY)
 
 
 def test_a_case_tells_auditors_whom_each_side_reached_and_others_how_many(
@@ -400,3 +391,27 @@ def test_all_say_the_same_of_what_was_tidied_away_before_or_after_it_lost(
         orc.retract(one, reason="cleared")
     assert marked(orc, may) == {True}
     assert orc.verify().ok
+
+
+def test_what_a_memory_had_reached_by_then_is_not_crowded_out_by_what_came_later(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    one = orc.remember("The oven is slow.")
+    early = orc.recall("oven")
+    then = clock.now_ms()
+    clock.advance(days=1)
+    asked = orc.recall("oven", as_of=iso(then))
+    found = orc.graph.impact(one)
+    shown = [(each.receipt_id, each.as_of) for each in found.hand_outs]
+    assert shown == [(asked.receipt_id, then), (early.receipt_id, None)]
+    assert Impact.model_validate_json(found.model_dump_json()) == found
+    above = orc.remember("Bake longer.", derived_from=[one])
+    for _ in range(3):
+        orc.recall("oven")
+    by_now, by_then = (orc.graph.impact(one, max_nodes=2, as_of=at) for at in (None, iso(then)))
+    assert early.receipt_id not in [each.receipt_id for each in by_now.hand_outs]
+    assert [each.memory_id for each in by_now.derived] == [above]
+    assert [each.receipt_id for each in by_then.hand_outs] == [early.receipt_id]
+    assert (by_then.derived, by_then.cut) == ((), False)
+    with pytest.raises(NotFound):
+        orc.graph.impact(above, as_of=iso(then))

@@ -105,15 +105,6 @@ def test_a_long_text_is_cut_to_what_matches_so_that_others_fit_beside_it(
     assert len(block.memories) > 15
 
 
-def test_the_best_is_cut_even_if_it_is_a_list_of_words(orc: Orchestrator) -> None:
-    put(orc, "\n".join(["harbour", "boat", "closes"] * 500))
-    harbour(orc, 4)
-    for budget in (70, 80, 120):
-        block = orc.context("harbour closes", budget_tokens=budget)
-        assert budget - 20 < block.token_cost <= budget
-        assert block.left_out == 5 - len(block.memories)
-
-
 def test_what_fits_fills_a_block_where_five_opponents_do_not(orc: Orchestrator) -> None:
     [loser] = harbour(orc)
     pairs = []

@@ -242,3 +242,17 @@ def test_what_stands_in_a_bulletin_is_used(orc: Orchestrator, clock: FixedClock)
     assert orc.get(one).access_count == 0
     clock.advance(days=30)
     assert night(orc).counts["retired"] == 1
+
+
+def test_facts_about_a_protected_entity_stay(orc: Orchestrator, clock: FixedClock) -> None:
+    kept = orc.remember("Mrs. Vitalia Borges likes tea.", source=INFERRED, decay_rate=0.1)
+    gone = orc.remember("Mrs. Osane Ruiz likes tea.", source=INFERRED, decay_rate=0.1)
+    orc.entities.protect("Vitalia Borges", reason="she signs so")
+    assert orc.entities.get("Vitalia Borges").protected
+    clock.advance(days=400)
+    orc.jobs.run("decay")
+    assert [status(orc, each) for each in (kept, gone)] == [ACTIVE, RETRACTED]
+    orc.entities.protect("Vitalia Borges", protected=False, reason="she signs so")
+    orc.jobs.run("decay")
+    assert status(orc, kept) is RETRACTED
+    assert orc.verify().findings == []

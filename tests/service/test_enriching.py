@@ -86,32 +86,33 @@ def test_without_models_it_is_skipped_with_a_reason(orc: Orchestrator) -> None:
 
 
 def test_names_are_linked_once_and_survive_a_rebuild(tmp_path: Path, pipeline: str) -> None:
+    kestrel = "the kestrel board hired tidewater"
     with opened_with(tmp_path, **{SPACY: pipeline}) as service:
         orc = service.orchestrator("orc-1", create=True)
         orc.remember("the tidewater people called", attributes={"mine": 1})
         orc.remember("it rained", kind="episode", session_id="s")
+        # A name that was kept before is kept.
+        orc.remember(kestrel, attributes={"enriched_names": [["kestrel board", "other"]]})
         report = run(service)
         assert report.state is JobState.DONE
-        assert report.counts == {
-            "enriched": 2,
-            "links": 1,
-            "withheld": 0,
-            "gone": 0,
-            "rejected": 0,
-        }
-        expected = {"the tidewater people called": ["tidewater"]}
-        assert names(service) == expected
+        found = {"enriched": 3, "links": 2, "withheld": 0, "gone": 0, "rejected": 0}
+        assert report.counts == found
+        name = ["tidewater", "organization"]
         assert stamped(orc) == {
             "the tidewater people called": {
                 "mine": 1,
                 "enriched_at": NOW,
-                "enriched_names": [["tidewater", "organization"]],
+                "enriched_names": [name],
             },
             "it rained": {"enriched_at": NOW},
+            kestrel: {"enriched_at": NOW, "enriched_names": [["kestrel board", "other"], name]},
         }
         assert run(service).counts["enriched"] == 0
         orc.maintenance.rebuild(["entities"])
-        assert names(service) == expected
+        assert names(service) == {
+            "the tidewater people called": ["tidewater"],
+            kestrel: ["kestrel board", "tidewater"],
+        }
         assert orc.verify().ok
 
 
@@ -283,18 +284,6 @@ def test_what_was_taken_back_while_the_model_thought_stays_as_it_is(
         assert orc.get(memory_id).attributes == {}
 
 
-def test_names_that_were_kept_before_are_kept(tmp_path: Path, pipeline: str) -> None:
-    with opened_with(tmp_path, **{SPACY: pipeline}) as service:
-        orc = service.orchestrator("orc-1", create=True)
-        said = {"enriched_names": [["kestrel board", "other"]]}
-        memory_id = orc.remember("the kestrel board hired tidewater", attributes=said)
-        run(service)
-        kept = orc.get(memory_id).attributes["enriched_names"]
-        assert kept == [["kestrel board", "other"], ["tidewater", "organization"]]
-        orc.maintenance.rebuild(["entities"])
-        assert [*names(service).values()] == [["kestrel board", "tidewater"]]
-
-
 def test_attributes_that_only_look_like_names_name_nothing(orc: Orchestrator) -> None:
     shapes: list[Any] = ["[oops", [1, 2], {"a": 1}, [None] * 99]
     for forged in (*shapes, [["Vellmark", "location"]], [["tidewater", "wizard"]]):
@@ -303,3 +292,21 @@ def test_attributes_that_only_look_like_names_name_nothing(orc: Orchestrator) ->
     orc.maintenance.rebuild(["entities"])
     assert names(orc._service) == {}
     assert orc.verify().ok
+
+
+def test_a_model_mends_the_type_that_rules_gave(tmp_path: Path, server: ModelServer) -> None:
+    accurate = {"memory.entities.accurate": ["regex", "llm"]}
+    with opened_with(tmp_path, **settings(server), **accurate) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        orc.remember("A new song by the Velmar Ocean came out.")
+        before = orc.entities.get("Velmar Ocean")
+        assert before.type == "location"
+        server.behave(server.writes(says(("Velmar Ocean", "person"))))
+        orc.jobs.run("enrichment")
+        orc.remember("A new song by the Velmar Ocean is long.")
+        for _ in range(2):
+            mended = orc.entities.get("Velmar Ocean")
+            assert (mended.type, mended.entity_id) == ("person", before.entity_id)
+            assert (mended.mention_count, mended.candidates) == (2, ())
+            assert orc.verify().findings == []
+            orc.maintenance.rebuild(["entities"])

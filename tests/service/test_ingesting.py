@@ -51,7 +51,7 @@ def source_of(mark: str, path: str | None = None) -> Source:
     )
 
 
-def test_a_content_is_taken_once_for_ever_though_it_was_refused_before(orc: Orchestrator) -> None:
+def test_a_content_is_taken_once_for_ever(orc: Orchestrator) -> None:
     orc.ingestion.reject("a" * 64, path="/drop/a.md", manifest={"reason": "too_large"})
     told = orc.ingestion.get("a" * 64)
     assert (told.status, told.manifest) == ("rejected", {"reason": "too_large"})
