@@ -54,14 +54,11 @@ def answerer(folder: Path, answer: Callable[[str], str]) -> Iterator[None]:
         thread.join()
 
 
-def post(
-    server: AnsweringServer,
-    body: Any,
-    path: str = "/chat/completions",
-    content_type: str = "application/json",
-) -> tuple[int, Any]:
+def post(server: AnsweringServer, body: Any) -> tuple[int, Any]:
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    request = urllib.request.Request(server.url + path, data, {"content-type": content_type})
+    request = urllib.request.Request(
+        f"{server.url}/chat/completions", data, {"content-type": "application/json"}
+    )
     try:
         with urllib.request.urlopen(request, timeout=30) as response:
             return response.status, json.load(response)
@@ -118,39 +115,21 @@ def test_the_same_request_has_the_same_answer_after_a_restart_too(tmp_path: Path
     ]
 
 
-def test_the_form_of_a_json_answer_is_part_of_the_request(tmp_path: Path) -> None:
-    form = {"type": "json_schema", "json_schema": {"name": "answer", "schema": {"type": "object"}}}
-    with serving(tmp_path, timeout_s=0.0) as server:
-        post(server, {**ASKED, "response_format": form})
-    assert 'JSON that fits {"type": "object"}' in (tmp_path / "0001.request.md").read_text("utf-8")
-
-
 @pytest.mark.parametrize(
-    ("body", "status"),
+    "body",
     [
-        (b"{", 400),
-        ([], 400),
-        ({}, 400),
-        ({"messages": []}, 400),
-        ({"messages": ["hello"]}, 400),
-        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, 400),
-        ({**ASKED, "stream": True}, 400),
+        b"{",
+        {"messages": []},
+        {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]},
+        {**ASKED, "stream": True},
     ],
 )
-def test_a_request_that_cannot_be_written_down_is_refused(
-    tmp_path: Path, body: Any, status: int
-) -> None:
+def test_a_request_that_cannot_be_written_down_is_refused(tmp_path: Path, body: Any) -> None:
     with serving(tmp_path) as server:
         refused, answer = post(server, body)
-    assert refused == status
+    assert refused == 400
     assert answer["error"]["message"]
     assert not list(tmp_path.iterdir())
-
-
-def test_the_time_limit_is_reported(tmp_path: Path) -> None:
-    with serving(tmp_path, timeout_s=0.05) as server:
-        status, answer = post(server, ASKED)
-    assert (status, answer["error"]["message"]) == (504, "no 0001.answer.md within 0.05 seconds")
 
 
 def test_a_request_that_waits_ends_with_the_server(tmp_path: Path) -> None:

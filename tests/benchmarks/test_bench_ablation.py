@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
-import pytest
-
-from benchmarks import ablation, staleness
+from benchmarks import ablation
 from memgraph.retrieval import legs, scores
 
 
@@ -41,24 +38,6 @@ def test_every_row_is_measured_and_compared_with_the_whole(tmp_path: Path) -> No
     assert rows[ablation.WHOLE]["recall@10"] == rows["text alone"]["recall@10"] == 1.0
     assert {row["questions"] for row in rows.values()} == {1}
     assert len(told) == 1 + len(rows)
-
-
-def test_histories_are_ranked_as_their_row_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    given: list[tuple[Any, Any]] = []
-
-    def played(count: int) -> dict[str, Any]:
-        given.append((legs.WEIGHTS, scores.MODIFIERS))
-        return dict.fromkeys((*ablation.HISTORY_MEASURES, "questions"), count)
-
-    monkeypatch.setattr(staleness, "run", played)
-    rows = ablation.run(written(tmp_path), histories=7)["histories"]
-    assert list(rows)[:2] == [ablation.WHOLE, "without the graph leg"]
-    chosen = [ablation.variants()[name] for name in rows]
-    assert given == [({**legs.WEIGHTS, **each.weights}, each.modifiers) for each in chosen]
-    assert given[0] == (legs.WEIGHTS, scores.MODIFIERS)
-    assert rows["without status"] == dict.fromkeys(ablation.HISTORY_MEASURES, 7)
 
 
 def test_every_leg_and_every_modifier_has_a_row() -> None:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from benchmarks import contexts
 from memgraph.errors import InvalidInput
-
-
-def test_a_hundred_memories_are_the_mix() -> None:
-    assert Counter(contexts._kind(number) for number in range(100)) == contexts.MIX
-    assert Counter(contexts._kind(number) for number in range(100, 200)) == contexts.MIX
 
 
 def test_every_kind_is_measured_and_a_kept_database_is_taken_as_it_is(tmp_path: Path) -> None:

@@ -9,30 +9,17 @@ import json
 import re
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import pytest
 from sampling import WHOLE
 
 from benchmarks import latency, latency_load, latency_targets
 from benchmarks.synthetic import corpus
-from benchmarks.timing import Stopwatch, percentiles
+from benchmarks.timing import percentiles
 from memgraph.errors import BenchFailed, InvalidInput
 from memgraph.service.memory_service import MemoryService
 
-SIZES = (300, 1_000)
-WORST = 11
-
-
-@pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    if not WHOLE:
-        pytest.skip("measures processes of its own: runs with `make check`")
-    folder = tmp_path_factory.mktemp("kept")
-    found = latency.run(SIZES, rounds=10, keep=folder)
-    # Nothing but what was loaded stays.
-    assert sorted(each.name for each in folder.iterdir()) == sorted(map(str, SIZES))
-    return found
+SIZE, WORST = 300, 11
 
 
 def test_the_corpus_is_the_same_every_time() -> None:
@@ -62,15 +49,12 @@ def test_percentiles_are_nearest_ranks() -> None:
     assert percentiles([0.002]) == {"p50": 2.0, "p95": 2.0, "p99": 2.0}
 
 
-def test_a_stopwatch_hands_everything_on() -> None:
-    watch = Stopwatch(iter("abc"))
-    assert list(watch) == ["a", "b", "c"]
-    assert watch.taken > 0.0
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_every_figure_of_a_small_size_is_measured(found: dict[str, Any], size: int) -> None:
-    figures = found["sizes"][str(size)]
+@pytest.mark.skipif(not WHOLE, reason="measures processes of its own: runs with `make check`")
+def test_every_figure_of_a_small_size_is_measured_and_has_its_target(tmp_path: Path) -> None:
+    found = latency.run([SIZE], rounds=5, keep=tmp_path)
+    # Nothing but what was loaded stays.
+    assert [each.name for each in tmp_path.iterdir()] == [str(SIZE)]
+    figures = found["sizes"][str(SIZE)]
     for name in (
         "recall",
         "raw_recall",
@@ -95,21 +79,12 @@ def test_every_figure_of_a_small_size_is_measured(found: dict[str, Any], size: i
     # With this little to do, and other programs beside it, a second process may be no faster.
     assert min(rates["recalls_two"], rates["writes_two"]) > 0.0
     assert figures["seconds"] > 0.0
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_the_worst_cases_are_bounded(found: dict[str, Any], size: int) -> None:
-    figures = found["sizes"][str(size)]
     assert len(figures["worst"]) == WORST
     for name, case in figures["worst"].items():
         assert case["p50"] < 40 * figures["recall"]["p50"], name
         assert (case["target"], case["met"]) == (None, None), "only the sizes of the table ask"
-
-
-def test_every_target_finds_its_figure(found: dict[str, Any]) -> None:
-    for figures in found["sizes"].values():
-        assert [each["met"] for each in figures["targets"]] == [None] * len(latency_targets.TARGETS)
-        assert all(each["value"] >= 0.0 for each in figures["targets"])
+    assert [each["met"] for each in figures["targets"]] == [None] * len(latency_targets.TARGETS)
+    assert all(each["value"] >= 0.0 for each in figures["targets"])
 
 
 def test_what_was_kept_is_not_loaded_again(tmp_path: Path) -> None:
@@ -141,14 +116,6 @@ def test_a_kept_folder_with_other_memories_is_refused(tmp_path: Path) -> None:
     (tmp_path / "begun").touch()
     with pytest.raises(InvalidInput, match="no run has finished"):
         latency_load.loaded(tmp_path, 100, corpus(), lambda *_: None)
-
-
-def test_an_error_of_the_measuring_process_is_its_own(tmp_path: Path) -> None:
-    folder = tmp_path / "100"
-    folder.mkdir()
-    (folder / "begun").touch()
-    with pytest.raises(InvalidInput, match="no run has finished"):
-        latency.run([100], rounds=1, keep=tmp_path)
 
 
 def test_a_process_that_dies_is_told(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

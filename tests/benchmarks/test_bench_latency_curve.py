@@ -84,16 +84,11 @@ def test_the_worst_cases_may_take_twice_the_usual() -> None:
     assert latency_targets.check_worst({"a": {"p95": 1.0}}, 500)["a"]["met"] is None
 
 
-@pytest.mark.parametrize("sizes", [(300, 1_000), (10_000,), (10_000, 100_000, 1_000_000)])
-def test_the_curve_is_well_formed_and_always_the_same(
-    tmp_path: Path, sizes: tuple[int, ...]
-) -> None:
+@pytest.mark.parametrize("sizes", [(10_000,), (300, 10_000, 1_000_000)])
+def test_the_curve_is_well_formed(tmp_path: Path, sizes: tuple[int, ...]) -> None:
     found = {"sizes": {str(size): figures(size / 10_000) for size in sizes}}
     svg = latency_curve.draw(found, tmp_path / "one")
-    text = svg.read_text(encoding="utf-8")
-    root = ElementTree.fromstring(text)
+    root = ElementTree.fromstring(svg.read_text(encoding="utf-8"))
     assert root.tag == f"{SVG}svg"
     assert len(list(root.iter(f"{SVG}circle"))) == 3 * len(sizes)
     assert {f"{size:,}" for size in sizes} <= {each.text for each in root.iter(f"{SVG}text")}
-    again = latency_curve.draw(found, tmp_path / "two")
-    assert again.read_bytes() == svg.read_bytes()

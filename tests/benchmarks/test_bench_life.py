@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.life import run
-from benchmarks.talks import TURNS, talks
+from benchmarks.talks import TURNS
 from memgraph.errors import InvalidInput
 
 
@@ -20,11 +20,6 @@ def test_every_session_is_consolidated() -> None:
     assert {"storing", "sessions", "storing facts", "nights"} <= set(stages)
     retired = {name: night["retired"] for name, night in found["decay"].items()}
     assert retired == {"nothing expired": 0, "one in a hundred": 2, "all others": 198}
-
-
-def test_the_same_seed_gives_the_same_talks() -> None:
-    assert list(talks(2, seed=3)) == list(talks(2, seed=3))
-    assert list(talks(2, seed=3)) != list(talks(2, seed=4))
 
 
 @pytest.mark.parametrize("wrong", [{"sessions": 0}, {"facts": -1}])

@@ -48,11 +48,8 @@ def test_score_by_hand() -> None:
     ideal = 3 + 1 / 1.584963 + 1 / 2
     assert found["nDCG@10"] == pytest.approx(gained / ideal)
     assert found["R@5"] == found["R@20"] == pytest.approx(2 / 3)
-
-
-def test_nothing_behind_the_cutoff_counts() -> None:
-    found = retrieval.score([f"u{at}" for at in range(20)], {"u7": 1, "u15": 1})
-    assert [found[f"R@{k}"] for k in retrieval.CUTOFFS] == [0, 0.5, 1]
+    late = retrieval.score([f"u{at}" for at in range(20)], {"u7": 1, "u15": 1})
+    assert [late[f"R@{k}"] for k in retrieval.CUTOFFS] == [0, 0.5, 1]
 
 
 def test_plain_search_ranks_by_words_by_vectors_and_by_both() -> None:
@@ -65,18 +62,6 @@ def test_plain_search_ranks_by_words_by_vectors_and_by_both() -> None:
         assert found[plain.FUSED] == [1, *found[plain.VECTORS][1:]]
         # "the" and "in" are no words to search for.
         assert search.search("the cormorant in it")[plain.FTS5] == []
-
-
-def test_fusion_adds_reciprocal_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = ["oil oil oil", "motor oil", "a crane", "oil for a motor and a crane"]
-    with plain.PlainSearch(texts) as search:
-        found = search.search("motor oil for a crane")
-    both = (found[plain.FTS5], found[plain.VECTORS])
-    expected = sorted(
-        range(4),
-        key=lambda at: (-sum(1 / (61 + each.index(at)) for each in both if at in each), at),
-    )
-    assert found[plain.FUSED] == expected
 
 
 @pytest.mark.parametrize("talk", [False, True])
@@ -116,7 +101,7 @@ def test_a_floor_loses_evidence_and_keeps_lines_of_others_out(tmp_path: Path) ->
     assert retrieval.run([alone], floor=0.0)["sets"]["alone"]["foreign"] is None
 
 
-@pytest.mark.parametrize("content", ["", "{", "[1]", "{}", '{"units": [], "questions": []}'])
+@pytest.mark.parametrize("content", ["{", "[1]", '{"units": [], "questions": []}'])
 def test_another_file_is_refused(tmp_path: Path, content: str) -> None:
     path = tmp_path / "other.jsonl"
     path.write_text(content)

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, strategies as st
 
 from benchmarks.label_scores import score_entities
 from memgraph.errors import InvalidInput
-
-span = st.tuples(
-    st.integers(0, 3), st.integers(4, 6), st.sampled_from(["person", "date", "location"])
-)
-texts_of_spans = st.lists(st.tuples(st.sets(span), st.sets(span)))
 
 
 def test_a_span_counts_only_with_its_bounds_and_type() -> None:
@@ -22,17 +16,6 @@ def test_a_span_counts_only_with_its_bounds_and_type() -> None:
     assert score["f1"] == pytest.approx(2 / 5)
     assert score["per_type"]["person"]["precision"] == pytest.approx(0.5)
     assert score["per_type"]["location"]["recall"] == 0.0
-
-
-@given(texts_of_spans)
-def test_finding_exactly_the_gold_spans_is_perfect(
-    texts: list[tuple[set[tuple[int, int, str]], set[tuple[int, int, str]]]],
-) -> None:
-    gold = [g for g, _ in texts]
-    perfect = score_entities(gold, gold)
-    assert perfect["f1"] == (1.0 if any(gold) else 0.0)
-    other = score_entities(gold, [p for _, p in texts])
-    assert sum(s["hits"] for s in other["per_type"].values()) == other["hits"]
 
 
 @pytest.mark.parametrize(

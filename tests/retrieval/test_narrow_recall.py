@@ -52,7 +52,7 @@ def answers(service: MemoryService, question: str, **fields: object) -> tuple[st
     return service.orchestrator("orc", viewer=viewer).recall(question, **fields).ids
 
 
-@pytest.mark.parametrize("question", ["parser tabs", "Which oven is in the shop?", "note 7"])
+@pytest.mark.parametrize("question", ["parser tabs", "Which oven is in the shop?"])
 @pytest.mark.parametrize("types", [(), ("Decision",)])
 def test_the_narrow_way_finds_what_the_wide_one_finds(
     service: MemoryService,

@@ -6,7 +6,7 @@ import math
 
 import pysqlite3.dbapi2 as sqlite
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from memgraph.retrieval import request
 
@@ -21,6 +21,7 @@ def index() -> sqlite.Connection:
     return connection
 
 
+@settings(max_examples=40)
 @given(text=st.text(max_size=200))
 def test_any_text_is_a_safe_expression(index: sqlite.Connection, text: str) -> None:
     question = request.read(text)

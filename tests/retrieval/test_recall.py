@@ -21,8 +21,6 @@ from tests.console_worlds import NAME, shop
 
 MOST_STATEMENTS = 9
 
-pytestmark = pytest.mark.engines
-
 
 def remember(orc: Orchestrator, *contents: str, **fields: Any) -> list[str]:
     found = [orc.remember(content, **fields) for content in contents]
@@ -44,6 +42,7 @@ def codes(bundle: Bundle) -> list[str]:
     return [each.code for each in bundle.degraded]
 
 
+@pytest.mark.engines
 def test_words_and_meaning_find_a_memory(orc: Orchestrator) -> None:
     cat, _, _ = remember(
         orc,
@@ -61,6 +60,7 @@ def test_words_and_meaning_find_a_memory(orc: Orchestrator) -> None:
     assert not bundle.degraded
 
 
+@pytest.mark.engines
 def test_the_same_question_gives_the_same_bytes(orc: Orchestrator) -> None:
     remember(orc, *(f"Note {number} about the harbour crane" for number in range(40)))
     bundles = [orc.recall("harbour crane") for _ in range(3)]
@@ -108,11 +108,13 @@ def test_a_named_date_finds_what_happened_then(orc: Orchestrator) -> None:
     assert orc.recall("What happened at the lake in March 2024?").ids[0] == early
 
 
+@pytest.mark.engines
 def test_cjk_words_of_two_characters_are_found(orc: Orchestrator) -> None:
     tokyo, _ = remember(orc, "彼女は東京都に住んでいます", "会議は火曜日です")
     assert orc.recall("東京").ids[0] == tokyo
 
 
+@pytest.mark.engines
 def test_a_replaced_memory_speaks_for_its_successor(orc: Orchestrator) -> None:
     old, *_ = remember(orc, "The standup is at nine in the morning in the blue room.")
     new = orc.correct(old, "Moved to half past ten, upstairs.", reason="new schedule")
@@ -126,6 +128,7 @@ def test_a_replaced_memory_speaks_for_its_successor(orc: Orchestrator) -> None:
     assert {item.modifiers["status"] for item in shown.items} == {0.5, 1.0}
 
 
+@pytest.mark.engines
 def test_as_of_gives_back_what_held_then(orc: Orchestrator, clock: FixedClock) -> None:
     [old] = remember(orc, "The release is planned for May.")
     clock.advance(days=2)
@@ -141,6 +144,7 @@ def test_as_of_gives_back_what_held_then(orc: Orchestrator, clock: FixedClock) -
     assert not orc.recall("release planned", as_of=before - 10 * 86_400_000).items
 
 
+@pytest.mark.engines
 def test_what_is_retracted_or_over_is_not_recalled(orc: Orchestrator, clock: FixedClock) -> None:
     kept, gone, over = remember(
         orc, "The lamp is red.", "Anna repaired a lamp.", "A lamp needs 40 watts."
@@ -153,6 +157,7 @@ def test_what_is_retracted_or_over_is_not_recalled(orc: Orchestrator, clock: Fix
     assert limited not in found
 
 
+@pytest.mark.engines
 def test_an_open_contradiction_brings_its_other_side(orc: Orchestrator) -> None:
     one, other = remember(orc, "The office key is with Dora.", "Emil keeps it in his drawer.")
     remember(orc, *(f"The office key number {n} was copied." for n in range(40)))
@@ -213,6 +218,7 @@ def test_the_sides_of_an_open_contradiction_stand_ranks_lower(orc: Orchestrator)
     assert orc.recall("Hall A has a lamp", top_n=20).ids[0] == lamp
 
 
+@pytest.mark.engines
 def test_what_probably_changed_a_memory_takes_its_place(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
@@ -314,6 +320,7 @@ def test_nothing_is_lifted_over_what_replaced_a_better_match(orc: Orchestrator) 
     assert "agreement" not in item.modifiers
 
 
+@pytest.mark.engines
 def test_edges_bring_what_is_joined(orc: Orchestrator) -> None:
     decision, ground = remember(
         orc, "We chose the ferry for the trip to the island.", "Flights were sold out in April."
@@ -326,59 +333,51 @@ def test_edges_bring_what_is_joined(orc: Orchestrator) -> None:
     assert [(edge.from_id, edge.to_id) for edge in bundle.edges] == [(decision, ground)]
 
 
-@pytest.mark.parametrize(
-    ("fields", "expected"),
-    [
-        ({"types": ["Decision"]}, {"b"}),
-        ({"kinds": ["episode"]}, {"c"}),
-        ({"tags": ["x", "y"]}, {"b"}),
-        ({"session_id": "s"}, {"c"}),
-        ({"exclude_session_id": "s"}, {"a", "b"}),
-        ({"source_path": "/files/a.md"}, {"a"}),
-        ({"source_path": "/files/"}, {"a", "b"}),
-        ({"source_types": ["channel_transcript"]}, {"c"}),
-        ({"conversation_id": "talk"}, {"c"}),
-        ({"event_after": "2024-02-01"}, {"b", "c"}),
-        ({"event_before": "2024-02-01"}, {"a"}),
-        ({"types": ["Decision"], "kinds": ["episode"]}, set()),
-    ],
-)
-@pytest.mark.parametrize("query", ["pelican", ""])
-def test_filters(tmp_path: Path, fields: dict[str, Any], expected: set[str], query: str) -> None:
-    config = {"memory.ingest.allowed_roots": ["/files"]}
+@pytest.mark.engines
+def test_filters_leave_what_they_name(tmp_path: Path, storage_url: str) -> None:
+    config = {"memory.ingest.allowed_roots": ["/files"], "memory.storage.url": storage_url}
     with MemoryService(tmp_path, config=config, environ={}, background=False) as service:
-        check_filters(service.orchestrator("o", create=True), fields, expected, query)
-
-
-def check_filters(
-    orc: Orchestrator, fields: dict[str, Any], expected: set[str], query: str
-) -> None:
-    ids = {
-        orc.remember(
+        orc = service.orchestrator("o", create=True)
+        a = orc.remember(
             "A pelican, the first one.",
             event_time="2024-01-01",
             source={"source_type": "ingest_file", "source_path": "/files/a.md"},
-        ): "a",
-        orc.remember(
+        )
+        b = orc.remember(
             "A pelican, the second one.",
             type="Decision",
             tags=("x", "y", "z"),
             event_time="2024-03-01",
             source={"source_type": "ingest_file", "source_path": "/files/sub/b.md"},
-        ): "b",
-        orc.remember(
+        )
+        c = orc.remember(
             "A pelican, the third one.",
             kind="episode",
             session_id="s",
             event_time="2024-03-02",
             source={"source_type": "channel_transcript", "conversation_id": "talk"},
-        ): "c",
-    }
-    orc.maintenance.embed_pending()
-    assert {ids[one] for one in orc.recall(query, **fields).ids} == expected
+        )
+        orc.maintenance.embed_pending()
+        filters: list[tuple[dict[str, Any], set[str]]] = [
+            ({"types": ["Decision"]}, {b}),
+            ({"kinds": ["episode"]}, {c}),
+            ({"tags": ["x", "y"]}, {b}),
+            ({"session_id": "s"}, {c}),
+            ({"exclude_session_id": "s"}, {a, b}),
+            ({"source_path": "/files/a.md"}, {a}),
+            ({"source_path": "/files/"}, {a, b}),
+            ({"source_types": ["channel_transcript"]}, {c}),
+            ({"conversation_id": "talk"}, {c}),
+            ({"event_after": "2024-02-01"}, {b, c}),
+            ({"event_before": "2024-02-01"}, {a}),
+            ({"types": ["Decision"], "kinds": ["episode"]}, set()),
+        ]
+        for fields, expected in filters:
+            for query in ("pelican", ""):
+                assert set(orc.recall(query, **fields).ids) == expected, (fields, query)
 
 
-def test_a_token_budget_is_kept(orc: Orchestrator) -> None:
+def test_a_token_budget_and_a_number_are_kept_and_it_says_which_cut(orc: Orchestrator) -> None:
     remember(orc, *(f"Beacon {n} " + "shines over the water " * n for n in range(1, 12)))
     free = orc.recall("beacon")
     budget = free.token_cost // 2
@@ -386,30 +385,24 @@ def test_a_token_budget_is_kept(orc: Orchestrator) -> None:
     assert 0 < bundle.token_cost <= budget
     assert bundle.cut_reasons == ("token_budget",)
     assert not free.cut
+    seven = orc.recall("beacon", top_n=7)
+    assert (len(seven.items), seven.cut_reasons) == (7, ("top_n",))
 
 
-def test_top_n_says_that_it_cut(orc: Orchestrator) -> None:
-    remember(orc, *(f"Beacon {n}" for n in range(30)))
-    bundle = orc.recall("beacon", top_n=7)
-    assert len(bundle.items) == 7
-    assert bundle.cut_reasons == ("top_n",)
+def test_a_query_that_cannot_be_asked(orc: Orchestrator) -> None:
+    for query in ("", "  \n", "\ud800", "a\x00b"):
+        with pytest.raises(InvalidInput):
+            orc.recall(query)
 
 
-@pytest.mark.sqlite
-@pytest.mark.parametrize("query", ["", "  \n", "\ud800", "a\x00b"])
-def test_a_query_that_cannot_be_asked(orc: Orchestrator, query: str) -> None:
-    with pytest.raises(InvalidInput):
-        orc.recall(query)
-
-
-@pytest.mark.parametrize(
-    "query", ["???", '"* NEAR(', "summary : x", "🦄", "word " * 100_000, "ß" * 999]
-)
-def test_any_other_query_is_answered(orc: Orchestrator, query: str) -> None:
+@pytest.mark.engines
+def test_any_other_query_is_answered(orc: Orchestrator) -> None:
     remember(orc, "A word about unicorns.")
-    assert len(orc.recall(query).items) <= 1
+    for query in ("???", '"* NEAR(', "summary : x", "🦄", "word " * 100_000, "ß" * 999):
+        assert len(orc.recall(query).items) <= 1
 
 
+@pytest.mark.engines
 def test_filters_alone_give_the_most_important_first(orc: Orchestrator) -> None:
     low, high, mid = (orc.remember(f"Todo {n}", type="Todo", importance=n) for n in (10, 90, 50))
     assert orc.recall(types=["Todo"]).ids == (high, mid, low)
@@ -434,7 +427,6 @@ def test_without_the_provider_words_are_searched(
         assert codes(memory.recall("kettle")) == []
 
 
-@pytest.mark.sqlite
 def test_a_leg_that_takes_too_long_is_given_up(
     orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -448,7 +440,6 @@ def test_a_leg_that_takes_too_long_is_given_up(
     assert len(orc.recall("gull").items) == 20
 
 
-@pytest.mark.sqlite
 def test_the_first_recall_waits_for_the_vectors(
     tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -500,7 +491,6 @@ def test_a_small_store_answers_what_fits_and_nothing_else(orc: Orchestrator) -> 
     assert orc.recall("Who won the football match?", min_relevance=0.25).ids == ()
 
 
-@pytest.mark.sqlite
 def test_a_recall_takes_few_statements(service: MemoryService, orc: Orchestrator) -> None:
     say(
         orc,

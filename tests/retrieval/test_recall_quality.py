@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from benchmarks import ablation
-from memgraph import MemoryService, Orchestrator
-from memgraph.clock import FixedClock
-from memgraph.ids import CountingIds
+from memgraph import Orchestrator
 
 LEGS = ("text", "vector", "entity", "graph", "succession", "context")
 TEAMS = ("billing", "search", "identity", "payments", "shipping", "mobile", "archive", "pricing")
@@ -28,18 +24,11 @@ QUESTIONS = (
 )
 
 
-def again(root: Path, **config: Any) -> MemoryService:
-    return MemoryService(
-        root, config=config, clock=FixedClock(), ids=CountingIds(), environ={}, background=False
-    )
-
-
-@pytest.mark.parametrize("when", ["1970-01-02", "1999-12-31", "2020-06-01"])
 @pytest.mark.parametrize("kind", ["fact", "episode"])
-def test_an_old_event_does_not_bury_the_only_answer(
-    orc: Orchestrator, when: str, kind: str
-) -> None:
-    answer = orc.remember("The spare key hangs behind the boiler.", kind=kind, event_time=when)
+def test_an_old_event_does_not_bury_the_only_answer(orc: Orchestrator, kind: str) -> None:
+    answer = orc.remember(
+        "The spare key hangs behind the boiler.", kind=kind, event_time="1970-01-02"
+    )
     for number in range(60):
         orc.remember(f"The boiler was looked after by firm {number}.", importance=80)
         orc.remember(f"Key figures of quarter {number} were fine.", importance=80)
@@ -67,8 +56,7 @@ def test_plain_facts_are_found_among_many_that_share_words(orc: Orchestrator) ->
     assert max(places) <= 3
 
 
-@pytest.mark.parametrize("left_out", LEGS)
-def test_a_leg_of_weight_zero_is_not_run(orc: Orchestrator, left_out: str) -> None:
+def test_a_leg_of_weight_zero_is_not_run(orc: Orchestrator) -> None:
     one = orc.remember("Greta Holm repairs the harbour crane.", kind="episode", session_id="s")
     orc.remember("She was late for the harbour.", kind="episode", session_id="s")
     joined = orc.remember("Invoice 7 was paid.")
@@ -78,10 +66,11 @@ def test_a_leg_of_weight_zero_is_not_run(orc: Orchestrator, left_out: str) -> No
     orc.maintenance.embed_pending()
     question = "Which harbour crane does Greta Holm repair?"
     assert {leg for item in orc.recall(question).items for leg in item.legs} == set(LEGS)
-    with ablation.Variant({left_out: 0.0}).ranks():
-        bundle = orc.recall(question)
-    assert {leg for item in bundle.items for leg in item.legs} == set(LEGS) - {left_out}
-    assert one in bundle.ids
+    for left_out in LEGS:
+        with ablation.Variant({left_out: 0.0}).ranks():
+            bundle = orc.recall(question)
+        assert {leg for item in bundle.items for leg in item.legs} == set(LEGS) - {left_out}
+        assert one in bundle.ids
 
 
 def test_every_variant_of_the_ablation_can_rank(orc: Orchestrator) -> None:

@@ -44,7 +44,7 @@ def of_evil(bundle: Bundle) -> int:
     return sum(found)
 
 
-@pytest.mark.parametrize("number", [20, 100, 400])
+@pytest.mark.parametrize("number", [20, 400])
 def test_one_conversation_holds_no_more_than_a_third_of_the_places(
     orc: Orchestrator, number: int
 ) -> None:
@@ -81,8 +81,7 @@ def turns_of_evil(bundle: Bundle) -> int:
     return sum(each.memory.session_id == "evil" for each in bundle.items)
 
 
-@pytest.mark.parametrize("named", [True, False])
-@pytest.mark.parametrize("talks", [3, 30])
+@pytest.mark.parametrize(("talks", "named"), [(3, False), (30, True)])
 def test_a_talk_that_floods_the_search_holds_a_third_of_the_places(
     orc: Orchestrator, talks: int, named: bool
 ) -> None:
@@ -102,9 +101,9 @@ LOUD = "Who opens the vault of the archive? Guest {n}, vault archive opens vault
 WEAK = "Guest {n} likes the old archive."
 
 
-@pytest.mark.parametrize("turns", [True, False])
-@pytest.mark.parametrize("talks", [5, 15, 30, 60])
-@pytest.mark.parametrize("sessions", [1, 10])
+@pytest.mark.parametrize(
+    ("talks", "sessions", "turns"), [(5, 1, True), (15, 10, False), (30, 10, True), (60, 1, False)]
+)
 def test_a_talk_holds_its_share_however_many_others_speak(
     orc: Orchestrator, talks: int, sessions: int, turns: bool
 ) -> None:
@@ -129,7 +128,7 @@ def test_a_talk_holds_its_share_however_many_others_speak(
     assert of_evil(orc.recall(QUERY, top_n=5)) <= 2
 
 
-@pytest.mark.parametrize("talks", [5, 15, 30, 60])
+@pytest.mark.parametrize("talks", [5, 60])
 def test_who_contradicts_everybody_holds_its_share(orc: Orchestrator, talks: int) -> None:
     """Both sides of a contradiction are shown together, yet not beyond a share."""
     honest = [
