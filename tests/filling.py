@@ -87,7 +87,7 @@ def harbour_row(pk: int, content: str, **values: Any) -> dict[str, Any]:
 
 
 class Filling:
-    """Collects rows; ``flush`` writes them, with one journal entry, in one transaction."""
+    """Collects rows; ``flush`` writes what waits, with one journal entry, in one transaction."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -181,6 +181,8 @@ class Filling:
         self._rows["memory_derivations"].append({"memory_id": memory_id, "derived_from_id": ground})
 
     def flush(self) -> None:
+        if not any(self._rows.values()):
+            return
         with self.database.write() as connection:
             for table in _TABLES:
                 rows = self._rows[table]
@@ -196,6 +198,7 @@ class Filling:
 
     def journal(self, action: str, subject: str | None = None, **details: Any) -> int:
         """One entry at the end; its seal is not a real one."""
+        self.flush()
         with self.database.write() as connection:
             seq = int(connection.scalar(sa.text("SELECT max(seq) FROM audit_log")) or 0) + 1
             connection.exec_driver_sql(
@@ -207,6 +210,15 @@ class Filling:
 
     def change(self, statement: str, *values: Any) -> None:
         """One statement, journalled."""
+        self.flush()
         with self.database.write() as connection:
             connection.exec_driver_sql(statement, values)
         self.journal("change")
+
+
+def flushed(given: Database | Filling) -> Database:
+    """Return the database, with what waited to be written."""
+    if isinstance(given, Filling):
+        given.flush()
+        return given.database
+    return given

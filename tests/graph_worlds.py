@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from filling import NOW, Filling, fresh_database
+from filling import NOW, Filling, flushed, fresh_database
 from hypothesis import strategies as st
 
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
@@ -182,17 +182,20 @@ def stored(plan: tuple[Any, ...]) -> Iterator[tuple[Database, World]]:
 def reading(
     function: Callable[..., T], statuses: frozenset[MemoryStatus] | None = None
 ) -> Callable[..., T]:
-    """Return a function of a snapshot and a view as one of a database, a viewer and a time."""
+    """Return a function of a snapshot and a view as one of a database, a viewer and a time.
+
+    A ``Filling`` is a database too, once it is written.
+    """
 
     def read(
-        database: Database,
+        database: Database | Filling,
         *given: Any,
         viewer: Viewer = DEFAULT_VIEWER,
         as_of: int | None = None,
         statuses: frozenset[MemoryStatus] | None = statuses,
         **named: Any,
     ) -> T:
-        with database.read() as snapshot:
+        with flushed(database).read() as snapshot:
             return function(snapshot, View(viewer, as_of, statuses), *given, **named)
 
     return read

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from filling import fresh_database
+from filling import Filling, fresh_database
 
 from memgraph.store.engine import Database
 
@@ -15,3 +15,8 @@ from memgraph.store.engine import Database
 def database(tmp_path: Path) -> Iterator[Database]:
     with fresh_database(tmp_path) as opened:
         yield opened
+
+
+@pytest.fixture
+def filling(database: Database) -> Filling:
+    return Filling(database)

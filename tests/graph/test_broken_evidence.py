@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from filling import NOW, Filling
+from filling import NOW, Filling, flushed
 from graph_worlds import World, plans, reached, reverse, stands_on, stored, successors, viewers
 from hypothesis import given, settings
 
 from memgraph.rules.evidence import MAX_HOPS
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
-from memgraph.store.engine import Database
 from memgraph.store.evidence import broken_evidence
 from memgraph.store.visibility import View
 
@@ -48,16 +47,14 @@ def test_broken_evidence_is_what_the_rows_say(plan: Any, viewer: Viewer) -> None
 
 
 def test_hidden_rows_do_not_use_up_a_step(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    filling: Filling, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    filling = Filling(database)
     ended = [("active", NOW, NOW + 1), ("retracted", NOW + 1, None)]
     memory, ground = filling.memory(), filling.memory(status="retracted", history=ended)
     hidden = [filling.memory(scope="project", scope_id="other") for _ in range(5)]
     for evidence in (*hidden, ground):
         filling.derived(memory, evidence)
-    filling.flush()
     monkeypatch.setattr("memgraph.store.evidence.MAX_ROWS", 3)
-    with database.read() as snapshot:
+    with flushed(filling).read() as snapshot:
         paths = broken_evidence(snapshot, [memory], View(DEFAULT_VIEWER))
     assert [step.ground_id for step in paths[memory]] == [ground]

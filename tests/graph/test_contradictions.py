@@ -8,6 +8,7 @@ import pytest
 from filling import DAY, NOW, Filling
 from graph_worlds import plans, reading, stored, viewers
 from hypothesis import given, settings, strategies as st
+from sampling import often
 
 from memgraph.errors import InvalidInput
 from memgraph.graph import cases
@@ -19,7 +20,7 @@ list_contradictions = reading(cases.list_contradictions)
 LATER = NOW + 10 * DAY
 
 
-@settings(max_examples=25)
+@settings(max_examples=often(60))
 @given(plans, viewers, st.booleans(), st.booleans(), st.integers(1, 3))
 def test_every_visible_pair_is_on_exactly_one_page_in_order(
     plan: Any, viewer: Viewer, resolved: bool, oldest_first: bool, limit: int
@@ -59,14 +60,12 @@ def test_every_visible_pair_is_on_exactly_one_page_in_order(
         assert shown == [edge_id for _, edge_id in in_order]
 
 
-def test_both_sides_come_with_source_age_and_time(database: Database) -> None:
-    filling = Filling(database)
+def test_both_sides_come_with_source_age_and_time(filling: Filling) -> None:
     source = filling.source("src_file", source_type="ingest_file", source_path="/b.md")
     newer = filling.memory(created_at=NOW + 2 * DAY, source_id=source)
     older = filling.memory(created_at=NOW)
     filling.edge(newer, older, "Contradicts", created_at=NOW + 3 * DAY, reason="other day")
-    filling.flush()
-    (item,) = list_contradictions(database, now_ms=LATER).items
+    (item,) = list_contradictions(filling, now_ms=LATER).items
     assert (item.first.memory_id, item.second.memory_id) == (older, newer)
     assert [one.source_path for one in item.sources] == [None, "/b.md"]
     assert item.edge.created_at == NOW + 3 * DAY
@@ -76,8 +75,7 @@ def test_both_sides_come_with_source_age_and_time(database: Database) -> None:
     assert not item.moot
 
 
-def test_open_ones_come_newest_first_and_moot_ones_with_their_memory(database: Database) -> None:
-    filling = Filling(database)
+def test_open_ones_come_newest_first_and_moot_ones_with_their_memory(filling: Filling) -> None:
     one, gone = filling.memory(), filling.memory(status="retracted")
     others = [filling.memory() for _ in range(3)]
     times = (NOW + 5, NOW + 9, NOW + 5)
@@ -86,16 +84,14 @@ def test_open_ones_come_newest_first_and_moot_ones_with_their_memory(database: D
         for other, time in zip(others, times, strict=True)
     ]
     moot = filling.edge(gone, one, "Contradicts", created_at=NOW)
-    filling.flush()
-    items = list_contradictions(database, now_ms=LATER).items
+    items = list_contradictions(filling, now_ms=LATER).items
     assert [item.edge.edge_id for item in items] == [ids[1], ids[2], ids[0]]
-    items = list_contradictions(database, now_ms=LATER, memory_id=one).items
+    items = list_contradictions(filling, now_ms=LATER, memory_id=one).items
     assert [item.edge.edge_id for item in items] == [ids[1], ids[2], ids[0], moot]
     assert [item.moot for item in items] == [False, False, False, True]
 
 
-def test_as_of_shows_what_was_open_then(database: Database) -> None:
-    filling = Filling(database)
+def test_as_of_shows_what_was_open_then(filling: Filling) -> None:
     one, other, late = filling.memory(), filling.memory(), filling.memory(created_at=NOW + 50)
     resolution = {"winner_id": one, "loser_id": other}
     edge = filling.edge(
@@ -107,10 +103,9 @@ def test_as_of_shows_what_was_open_then(database: Database) -> None:
         resolution=resolution,
     )
     filling.edge(one, late, "Contradicts", created_at=NOW + 50)
-    filling.flush()
 
     def at(time: int, *, resolved: bool) -> list[str]:
-        page = list_contradictions(database, now_ms=LATER, resolved=resolved, as_of=time)
+        page = list_contradictions(filling, now_ms=LATER, resolved=resolved, as_of=time)
         return [item.edge.edge_id for item in page.items]
 
     assert at(NOW + 9, resolved=False) == []
@@ -121,40 +116,34 @@ def test_as_of_shows_what_was_open_then(database: Database) -> None:
 
 
 @pytest.mark.parametrize("resolved", [False, True])
-def test_a_page_goes_on_whatever_became_of_its_last_edge(
-    database: Database, resolved: bool
-) -> None:
-    filling = Filling(database)
+def test_a_page_goes_on_whatever_became_of_its_last_edge(filling: Filling, resolved: bool) -> None:
     decision = {"resolved_at": NOW + DAY, "resolution": {"reason": "measured"}}
     given = decision if resolved else {}
     edges = [
         filling.edge(filling.memory(), filling.memory(), "Contradicts", **given) for _ in range(4)
     ]
-    filling.flush()
-    pages = [list_contradictions(database, now_ms=LATER, resolved=resolved, limit=2)]
+    pages = [list_contradictions(filling, now_ms=LATER, resolved=resolved, limit=2)]
     last = pages[0].items[-1].edge.edge_id
     # It changes its list between the pages.
     changed = "NULL, resolution = NULL" if resolved else f"{LATER}, resolution = '{{}}'"
-    with database.write() as connection:
+    with filling.database.write() as connection:
         connection.exec_driver_sql(
             f"UPDATE memory_edges SET resolved_at = {changed} WHERE edge_id = ?", (last,)
         )
     after = pages[0].next_after
     pages.append(
-        list_contradictions(database, now_ms=LATER, resolved=resolved, limit=2, after=after)
+        list_contradictions(filling, now_ms=LATER, resolved=resolved, limit=2, after=after)
     )
     shown = [item.edge.edge_id for page in pages for item in page.items]
     assert (sorted(shown), pages[1].next_after) == (sorted(edges), None)
 
 
-def test_a_place_tells_of_no_hidden_edge(database: Database) -> None:
-    filling = Filling(database)
+def test_a_place_tells_of_no_hidden_edge(filling: Filling) -> None:
     shown = filling.edge(filling.memory(), filling.memory(), "Contradicts")
     secret = filling.memory(sensitivity="Restricted")
     hidden = filling.edge(filling.memory(), secret, "Contradicts", created_at=NOW + DAY)
-    filling.flush()
     for one in (hidden, "edge_unknown"):
-        page = list_contradictions(database, now_ms=LATER, after=f"{NOW + DAY}.{one}")
+        page = list_contradictions(filling, now_ms=LATER, after=f"{NOW + DAY}.{one}")
         assert [item.edge.edge_id for item in page.items] == [shown]
 
 
@@ -163,8 +152,7 @@ def test_a_wrong_page_is_named(database: Database) -> None:
         list_contradictions(database, now_ms=LATER, after="edge_unknown")
 
 
-def test_some_are_looked_for_by_what_a_side_says_and_by_memory(database: Database) -> None:
-    filling = Filling(database)
+def test_some_are_looked_for_by_what_a_side_says_and_by_memory(filling: Filling) -> None:
     tea = filling.memory(content="The kettle boils at 100 degrees.", search_terms=None)
     dry = filling.memory(content="A kettle was sold; boils are no matter.", search_terms=None)
     other = filling.memory(content="Nobody drinks coffee in 東京都.", search_terms="東京 京都")
@@ -173,10 +161,9 @@ def test_some_are_looked_for_by_what_a_side_says_and_by_memory(database: Databas
     )
     one, two = (filling.edge(tea, each, "Contradicts", created_at=NOW) for each in (dry, other))
     filling.edge(other, secret, "Contradicts", created_at=NOW)
-    filling.flush()
 
     def found(**sought: Any) -> set[str]:
-        items = list_contradictions(database, now_ms=LATER, **sought).items
+        items = list_contradictions(filling, now_ms=LATER, **sought).items
         return {item.edge.edge_id for item in items}
 
     assert found() == found(text="  ") == found(memory_id=tea) == {one, two}

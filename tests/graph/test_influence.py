@@ -10,6 +10,7 @@ import pytest
 from filling import NOW, Filling
 from graph_worlds import World, plans, reached, reading, reverse, stands_on, stored, viewers
 from hypothesis import given, settings, strategies as st
+from sampling import often
 
 from memgraph.errors import NotFound
 from memgraph.graph import influence as influences
@@ -140,7 +141,7 @@ class Handed:
         return sorted(open_ones, key=lambda one: (self.at[one], one), reverse=True)
 
 
-@settings(max_examples=25)
+@settings(max_examples=often(60))
 @given(plans, receipts, viewers)
 def test_impact_is_what_the_stored_rows_say_and_nothing_hidden_is_told(
     plan: Any, given_out: Any, viewer: Viewer
@@ -174,7 +175,7 @@ def test_impact_is_what_the_stored_rows_say_and_nothing_hidden_is_told(
         assert not found.cut
 
 
-@settings(max_examples=25)
+@settings(max_examples=often(60))
 @given(plans, receipts, viewers)
 def test_the_grounds_of_a_run_are_what_it_was_given_and_what_that_stands_on(
     plan: Any, given_out: Any, viewer: Viewer

@@ -19,18 +19,18 @@ from graph_worlds import (
     viewers,
 )
 from hypothesis import given, settings
+from sampling import often
 
 from memgraph.errors import NotFound
 from memgraph.graph import trace as traces
 from memgraph.graph.trace import MAX_DEPTH, MAX_EDGES, MAX_JOURNAL, MAX_LINKS
 from memgraph.model.enums import EdgeType
 from memgraph.rules.scope import Viewer
-from memgraph.store.engine import Database
 
 trace = reading(traces.trace)
 
 
-@settings(max_examples=25)
+@settings(max_examples=often(60))
 @given(plans, viewers)
 def test_chains_are_what_the_stored_rows_say_and_nothing_hidden_is_told(
     plan: Any, viewer: Viewer
@@ -61,7 +61,7 @@ def test_chains_are_what_the_stored_rows_say_and_nothing_hidden_is_told(
         assert {one.source_id for one in found.memories} == {one.source_id for one in found.sources}
 
 
-@settings(max_examples=20)
+@settings(max_examples=often(48))
 @given(plans)
 def test_what_stands_on_a_replaced_ground_is_told_however_it_is_reached(plan: Any) -> None:
     with stored(plan) as (database, world):
@@ -83,23 +83,20 @@ def test_what_stands_on_a_replaced_ground_is_told_however_it_is_reached(plan: An
         assert set(found.stale_grounds) == {link.memory_id for link in found.grounds} - active
 
 
-def test_a_probable_change_replaces_nothing(database: Database) -> None:
-    filling = Filling(database)
+def test_a_probable_change_replaces_nothing(filling: Filling) -> None:
     old, new, other = filling.memory(), filling.memory(), filling.memory()
     edge = filling.edge(new, old, "Updates", weight=0.9)
     filling.edge(
         other, old, "Updates", weight=0.9, resolved_at=NOW, resolution={"outcome": "dismissed"}
     )
-    filling.flush()
-    found = trace(database, old)
-    assert found.replaced_by == trace(database, new).replaced == ()
+    found = trace(filling, old)
+    assert found.replaced_by == trace(filling, new).replaced == ()
     assert [each.edge_id for each in found.probable_changes] == [edge]
-    assert trace(database, new).probable_changes == found.probable_changes
-    assert trace(database, other).probable_changes == ()
+    assert trace(filling, new).probable_changes == found.probable_changes
+    assert trace(filling, other).probable_changes == ()
 
 
-def test_a_chain_names_its_edges_and_what_replaced_a_part(database: Database) -> None:
-    filling = Filling(database)
+def test_a_chain_names_its_edges_and_what_replaced_a_part(filling: Filling) -> None:
     old, new = (filling.memory(status="superseded") for _ in range(2))
     newest, partial, consequence, part = (filling.memory() for _ in range(4))
     summary = filling.memory(kind="reflection")
@@ -109,8 +106,7 @@ def test_a_chain_names_its_edges_and_what_replaced_a_part(database: Database) ->
     filling.edge(consequence, old, "CausedBy")
     filling.edge(part, consequence, "PartOf")
     filling.derived(summary, part)
-    filling.flush()
-    found = trace(database, old)
+    found = trace(filling, old)
     assert [(link.memory_id, link.distance, link.partial) for link in found.replaced_by] == [
         (new, 1, False),
         (partial, 1, True),
@@ -122,14 +118,12 @@ def test_a_chain_names_its_edges_and_what_replaced_a_part(database: Database) ->
         (summary, None),
     ]
     assert found.stale_dependents == (consequence, part, summary)
-    assert trace(database, summary).stale_grounds == (old,)
+    assert trace(filling, summary).stale_grounds == (old,)
 
 
-def test_where_it_was_handed_out(database: Database) -> None:
-    filling = Filling(database)
+def test_where_it_was_handed_out(filling: Filling) -> None:
     memory_id = filling.memory()
-    filling.flush()
-    before = trace(database, memory_id).handed_out
+    before = trace(filling, memory_id).handed_out
     assert (before.count, before.last_at, before.last_recall_id) == (0, None, None)
     for number, at in enumerate((NOW + 7, NOW + 9, NOW + 8)):
         filling.change(
@@ -143,40 +137,36 @@ def test_where_it_was_handed_out(database: Database) -> None:
             f"rec_{number}",
             memory_id,
         )
-    after = trace(database, memory_id).handed_out
+    after = trace(filling, memory_id).handed_out
     assert (after.count, after.last_at, after.last_recall_id) == (3, NOW + 9, "rec_1")
 
 
-def test_a_circle_ends(database: Database) -> None:
-    filling = Filling(database)
+def test_a_circle_ends(filling: Filling) -> None:
     ring = [filling.memory(status="superseded") for _ in range(3)]
     for one, other in zip(ring, ring[1:] + ring[:1], strict=True):
         filling.derived(one, other)
         filling.edge(one, other, "Updates")
-    filling.flush()
-    found = trace(database, ring[0])
+    found = trace(filling, ring[0])
     assert [link.memory_id for link in found.grounds] == [ring[1], ring[2]]
     assert [link.memory_id for link in found.replaced_by] == [ring[2], ring[1]]
     assert not found.cut
 
 
-def test_bounds_are_told(database: Database) -> None:
-    filling = Filling(database)
+def test_bounds_are_told(filling: Filling) -> None:
     long = [filling.memory() for _ in range(MAX_DEPTH + 2)]
     for one, ground in pairwise(long):
         filling.derived(one, ground)
     hub = filling.memory()
     for _ in range(10 * MAX_LINKS):
         filling.edge(filling.memory(), hub, "PartOf")
-    filling.flush()
-    deep = trace(database, long[0])
+    deep = trace(filling, long[0])
     assert [link.memory_id for link in deep.grounds] == long[1:-1]
     assert deep.cut_reasons == ("depth",)
     for number in range(MAX_JOURNAL + 1):
         filling.journal("confirm", hub, number=number)
-    wide = trace(database, hub)
+    wide = trace(filling, hub)
     assert len(wide.dependents) == MAX_LINKS
     assert len(wide.edges_in) == MAX_EDGES
     assert [note.details["number"] for note in wide.journal] == list(range(1, MAX_JOURNAL + 1))
     assert wide.cut_reasons == ("max_edges", "max_journal", "max_links")
-    assert trace(database, long[1]).cut_reasons == ()
+    assert trace(filling, long[1]).cut_reasons == ()

@@ -7,12 +7,11 @@ from working import put
 
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import MS_PER_DAY, FixedClock
-from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType, Sensitivity
+from memgraph.model.enums import EdgeType, MemoryStatus, Sensitivity
 from memgraph.store.redaction import HIDDEN
 
-pytestmark = pytest.mark.engines
 
-
+@pytest.mark.engines
 def test_a_corrected_decision_tells_its_whole_story(orc: Orchestrator, clock: FixedClock) -> None:
     old = orc.remember("We use Postgres for the ledger.", type="Decision")
     effect = orc.remember("Backups of the ledger run through pg_dump.")
@@ -41,6 +40,7 @@ def test_a_corrected_decision_tells_its_whole_story(orc: Orchestrator, clock: Fi
     assert {node.status for node in then.nodes} == {MemoryStatus.ACTIVE}
 
 
+@pytest.mark.engines
 def test_a_contradiction_from_found_to_reopened(orc: Orchestrator, clock: FixedClock) -> None:
     noon = put(orc, "The release is at noon.")
     dusk = put(orc, "The release is at dusk.")
@@ -85,6 +85,7 @@ def test_no_reason_about_a_hidden_side_is_told(service: MemoryService, orc: Orch
     assert "dusk was wrong" in host.trace(noon).model_dump_json()
 
 
+@pytest.mark.engines
 def test_no_reason_of_an_edge_names_what_is_hidden(
     service: MemoryService, orc: Orchestrator, clock: FixedClock
 ) -> None:
@@ -119,16 +120,6 @@ def test_no_reason_of_an_edge_names_what_is_hidden(
     reasons = {edge.reason for edge in earlier.edges}
     reasons |= {mark.reason for item in earlier.items for mark in item.marks}
     assert reasons == {f"fact_checked after {dusk}, as {HIDDEN}"}
-
-
-def test_reading_and_recalling_leave_the_bulletin_as_it_is(
-    orc: Orchestrator, clock: FixedClock
-) -> None:
-    orc.remember("Ship the release.", type=MemoryType.GOAL)
-    first = orc.bulletin().bulletin
-    clock.advance(days=400)
-    orc.recall("release")
-    assert orc.bulletin().bulletin.model_dump_json() == first.model_dump_json()
 
 
 def test_a_journal_entry_does_not_name_what_is_hidden(
