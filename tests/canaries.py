@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import ItemsView, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import cycle, product
 from string import ascii_lowercase
@@ -25,6 +25,7 @@ EVERYTHING = Viewer(
 QUERY = "Who keeps the launch plan?"
 
 _WORD = re.compile(r"Kx[a-z]{5}")
+_MARK = re.compile(rf"{_WORD.pattern}|(?:ep|fact|ref)_[0-9A-Z]{{26}}")
 _PLACES = [
     (Scope.GLOBAL, None),
     *((Scope.SESSION, one) for one in TASKS),
@@ -112,9 +113,7 @@ def built(service: MemoryService, name: str, prefix: str = "a") -> World:
 
 def leaks(told: Iterable[str], forbidden: frozenset[str]) -> frozenset[str]:
     """What of the forbidden stands in texts."""
-    text = "\n".join(told)
-    words = forbidden.intersection(_WORD.findall(text))
-    return words | {each for each in forbidden if not each.startswith("Kx") and each in text}
+    return forbidden.intersection(_MARK.findall("\n".join(told)))
 
 
 def words_in(told: Iterable[str]) -> set[str]:
@@ -124,17 +123,17 @@ def words_in(told: Iterable[str]) -> set[str]:
 
 def texts(value: Any) -> Iterator[str]:
     """All that a value says to whoever prints it, or hands it on as JSON."""
+    if isinstance(value, dict):
+        value = value.items()
+    if isinstance(value, list | tuple | set | frozenset | ItemsView | Iterator):
+        for each in value:
+            yield from texts(each)
+        return
     yield repr(value)
     if isinstance(value, BaseModel):
         yield value.model_dump_json()
     elif isinstance(value, bytes):
         yield value.decode("utf-8", "replace")
-    elif isinstance(value, dict):
-        for each in value.values():
-            yield from texts(each)
-    elif isinstance(value, list | tuple | set | frozenset | Iterator):
-        for each in value:
-            yield from texts(each)
     elif hasattr(value, "__dataclass_fields__"):
         for name in value.__dataclass_fields__:
             yield from texts(getattr(value, name))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from item_worlds import HOSTILE, KINDS, asked, filters, ids, item, items
+from sampling import often
 
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.context.stores import InMemoryBackend, MemoryBackend, ProjectMemoryStore
@@ -393,7 +394,7 @@ def test_no_life_of_items_tells_the_backends_apart(handle: Orchestrator) -> None
                 assert self.one.list_all() == self.other.list_all()
                 assert self.one.count() == self.other.count()
 
-    Lives.TestCase.settings = settings(max_examples=12, stateful_step_count=20)
+    Lives.TestCase.settings = settings(max_examples=often(24), stateful_step_count=20)
     Lives.TestCase().runTest()
 
     assert handle.verify().findings == []

@@ -48,7 +48,7 @@ def test_the_matching_sentences_stay_behind_the_first_words() -> None:
     )
 
 
-@pytest.mark.parametrize("at", [3, 20, 150, 280])
+@pytest.mark.parametrize("at", [3, 280])
 def test_of_a_sentence_without_end_the_place_of_the_match_stays(at: int) -> None:
     words = ["middle"] * 300
     words[at] = "heron"

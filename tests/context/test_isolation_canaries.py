@@ -367,7 +367,6 @@ READS: dict[str, Walk] = {
     "receipts.get": receipts,
     "receipts.list": receipt_lists,
     "receipts.bulletins": bulletin_histories,
-    "receipts.bulletin": bulletin_histories,
     "sources.retract": source_retractions,
     "sources.get": sources,
     "sources.list": source_lists,
@@ -459,6 +458,7 @@ ELSEWHERE = {
     "turns.on_transcript": HOOKS,
     "turns.on_diagnostics": HOOKS,
     "turns.record_findings": HOOKS,
+    "receipts.bulletin": "read with receipts.bulletins",
     "events.publish": WRITES,
     "entities.protect": "asks as entities.get does: tests/service/test_decaying.py",
     "maintenance.rebuild": OPERATOR,
@@ -534,7 +534,7 @@ def test_every_path_that_is_walked_leads_somewhere(
 def test_what_is_not_hidden_is_read(service: MemoryService, world: World, reader: str) -> None:
     orc = service.orchestrator("one", viewer=READERS[reader])
     shown = {each.word for each in world.seen(orc.viewer)}
-    assert shown <= words_in(text for each in lists(orc, world) for text in texts(each))
+    assert shown <= words_in(texts(orc.memories.list(statuses=(), limit=1000)))
 
 
 @pytest.mark.parametrize("method", COUNTS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hostile_texts import MARK, NUMBER, hostile_texts
+from hostile_texts import MARK, hostile_texts
 
 from memgraph.model.context import BlockFormat, ContextPackage
 from memgraph.model.enums import MemoryKind, MemoryType
@@ -56,9 +56,10 @@ def prompt_of(texts: list[str], form: BlockFormat) -> tuple[str, str, str]:
 
 @pytest.mark.parametrize("form", BlockFormat)
 def test_no_hostile_text_leaves_its_half(form: BlockFormat) -> None:
-    texts = list(hostile_texts())
+    # The block itself: tests/rules/test_lines.py. What is asked here differs little by its form.
+    texts = list(hostile_texts())[:: 1 if form is BlockFormat.FENCED else 5]
     read = 0
-    for place in range(0, NUMBER, BATCH):
+    for place in range(0, len(texts), BATCH):
         batch = texts[place : place + BATCH]
         bulletin, block, prompt = prompt_of(batch, form)
         lines = prompt.split("\n")
@@ -82,7 +83,7 @@ def test_no_hostile_text_leaves_its_half(form: BlockFormat) -> None:
             assert not re.search(r"</?memory\b|\[\s*#?\d+\s*\]", found[2])
         assert len(items) == len(batch)
         read += len(items)
-    assert read == NUMBER
+    assert read == len(texts) > 0
 
 
 def test_one_half_alone_stands_as_it_is() -> None:
