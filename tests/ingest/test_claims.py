@@ -92,7 +92,7 @@ def test_a_claim_whose_state_cannot_be_read_now_stops_the_run(
     assert [each.path for each in claims(zone)] == [made.path]
 
 
-@pytest.mark.parametrize("rubbish", ["{", "[]", '{"path": 3}', "\udcff"])
+@pytest.mark.parametrize("rubbish", ["{", '{"path": 3}', "\udcff"])
 def test_a_claim_that_cannot_be_read_keeps_its_file(zone: Path, rubbish: str) -> None:
     made = taken(zone)
     (made.directory / "claim.json").write_bytes(rubbish.encode("utf-8", "surrogateescape"))

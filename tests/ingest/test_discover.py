@@ -40,18 +40,12 @@ def test_own_folders_are_left_out_at_the_top_only(tmp_path: Path) -> None:
     assert list(discover(tmp_path)) == [("notes/processed/d.md", None)]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [".hidden.md", "a.md~", "a.md.tmp", "a.part", "~$a.md", "#a.md#", ".a.md.swp", "Thumbs.db"],
-)
-def test_hidden_and_temporary_names(tmp_path: Path, name: str) -> None:
-    drop(tmp_path, name, "a.md")
-    assert is_hidden_or_temporary(name)
+def test_hidden_and_temporary_names_are_left_out(tmp_path: Path) -> None:
+    names = [".hidden.md", "a.md~", "a.md.tmp", "a.part", "~$a.md", "#a.md#", ".a.md.swp"]
+    drop(tmp_path, *names, "Thumbs.db", "a.md")
+    assert all(map(is_hidden_or_temporary, [*names, "Thumbs.db"]))
     assert taken(tmp_path) == ["a.md"]
-    assert [each.reason for each in skipped(tmp_path)] in (
-        [],
-        [RejectionReason.HIDDEN_OR_TEMPORARY],
-    )
+    assert {each.reason for each in skipped(tmp_path)} <= {RejectionReason.HIDDEN_OR_TEMPORARY}
 
 
 @pytest.mark.parametrize(

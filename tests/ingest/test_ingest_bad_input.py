@@ -136,17 +136,6 @@ def test_bad_files(orc: Orchestrator, root: Path, capsys: pytest.CaptureFixture[
         assert sum(name.endswith(MANIFEST_ENDING.encode()) for name in names) == count
 
 
-def test_they_can_be_shown_to_a_person(
-    orc: Orchestrator, root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name, content in TAKEN.items():
-        (orc.paths.ingest / NAMES[name]).write_bytes(content)
-    assert main(["--root", str(root), "ingest", "o"]) == 0
-    shown = capsys.readouterr().out
-    assert "\x1b[31m" not in shown
-    assert f"{len(TAKEN)} processed" in shown
-
-
 BOUNDED = """
 import resource, sys
 from ingest import candidates

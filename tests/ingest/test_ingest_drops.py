@@ -87,8 +87,6 @@ def test_the_relations_between_records() -> None:
     [
         ("conv-26-session-01.txt", 18, None, 1683554160000),
         ("conv-26-session-02.json", 17, "conv-26-s2", 1685020440000),
-        ("conv-30-session-01.txt", 28, None, 1674230640000),
-        ("conv-30-session-02.json", 16, "conv-30-s2", 1675002720000),
     ],
 )
 def test_turns_of_a_conversation(name: str, turns: int, session: str | None, time: int) -> None:

@@ -14,7 +14,7 @@ SENTENCE = "The {} of the mill is closed with a bolt at nine every evening."
 DOORS = ("north door", "south door", "hatch", "loading bay", "cellar window", "attic window")
 
 
-def record(number: int, status: str, *, doors: int = 60) -> str:
+def record(number: int, status: str, *, doors: int = 30) -> str:
     """A record whose decision is longer than one memory."""
     said = [SENTENCE.format(f"{DOORS[n % 6]} {number}-{n}") for n in range(doors)]
     decision = "\n\n".join(said)
@@ -36,8 +36,7 @@ def parts(orc: Orchestrator, number: int) -> dict[str, list[Memory]]:
     return found
 
 
-@pytest.mark.parametrize("newer_first", [True, False])
-@pytest.mark.parametrize("told_by", ["old", "new"])
+@pytest.mark.parametrize(("newer_first", "told_by"), [(True, "old"), (False, "new")])
 def test_the_rest_of_a_decision_is_replaced_with_it(
     orc: Orchestrator, newer_first: bool, told_by: str
 ) -> None:
@@ -47,7 +46,7 @@ def test_the_rest_of_a_decision_is_replaced_with_it(
     for name, text in dropped[::-1] if newer_first else dropped:
         ingest(orc, name, text)
     replaced, standing = parts(orc, 1), parts(orc, 2)
-    assert len(replaced["decision_detail"]) >= 60 * len(SENTENCE) // MAX_DECISION_CHARS
+    assert len(replaced["decision_detail"]) >= 30 * len(SENTENCE) // MAX_DECISION_CHARS
     gone = {role for role, each in replaced.items() if each[0].status is MemoryStatus.SUPERSEDED}
     assert gone == {"decision", "decision_detail"}
     assert {each.status for each in replaced["decision_detail"]} == {MemoryStatus.SUPERSEDED}
@@ -64,7 +63,7 @@ def test_it_is_journalled_and_stands_in_the_history(orc: Orchestrator) -> None:
     before = parts(orc, 1)
     ingest(orc, "2.md", record(2, "Supersedes [1](1.md)"))
     (decision,), (new,) = before["decision"], parts(orc, 2)["decision"]
-    for part in before["decision_detail"]:
+    for part in before["decision_detail"][::4]:
         trace = orc.trace(part.memory_id)
         told = [(each.status, each.reason) for each in trace.status_history]
         reason = f"replaced by {new.memory_id}, with {decision.memory_id} of which it is a part"

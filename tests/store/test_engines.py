@@ -334,7 +334,7 @@ def test_both_rank_texts_alike(twins: tuple[Database, Database]) -> None:
         return ask
 
     result = 0
-    for step in range(4):
+    for step in range(3):
         for database in twins:
             fill(database, 1 + 600 * step, 600 * (step + 1))
             with database.write() as transaction:

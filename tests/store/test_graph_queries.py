@@ -39,6 +39,13 @@ VIEWS = {
 }
 
 
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    """A database whose plans are read."""
+    with fresh_database(tmp_path_factory.mktemp("empty")) as opened:
+        yield opened
+
+
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
     with fresh_database(tmp_path) as opened:
@@ -83,9 +90,9 @@ QUERIES: dict[str, Callable[[Snapshot, View], Any]] = {
 @pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 def test_no_query_scans_a_table_or_sorts_what_an_index_orders(
-    database: Database, query: Callable[[Snapshot, View], Any], view: View
+    empty: Database, query: Callable[[Snapshot, View], Any], view: View
 ) -> None:
-    steps = _plan(database, lambda connection: query(connection, view))
+    steps = _plan(empty, lambda connection: query(connection, view))
     assert steps
     created = {step.removeprefix("CO-ROUTINE ") for step in steps if step.startswith("CO-ROUTINE ")}
     scans = [step for step in steps if re.match(r"SCAN (?!.*VIRTUAL TABLE)", step)]
@@ -100,10 +107,10 @@ def test_no_query_scans_a_table_or_sorts_what_an_index_orders(
 
 @pytest.mark.parametrize("criteria", [ContradictionFilter(), ContradictionFilter(words=("oven",))])
 def test_whether_facts_decided_a_mark_is_looked_up_from_its_own_turns(
-    database: Database, criteria: ContradictionFilter
+    empty: Database, criteria: ContradictionFilter
 ) -> None:
     steps = _plan(
-        database,
+        empty,
         lambda snapshot: edges.contradictions(
             snapshot, VIEWS["plain"], resolved=False, limit=5, criteria=criteria
         ),

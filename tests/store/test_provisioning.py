@@ -203,16 +203,15 @@ def test_an_affected_sqlite_opens_and_makes_nothing(
 
 def test_of_processes_that_create_at_once_one_does_and_all_can_use_it(tmp_path: Path) -> None:
     Process(time.time).wait()  # what the others are forked from has begun
-    for turn in range(2):
-        path, results = tmp_path / str(turn) / "memory.db", tmp_path / f"results-{turn}"
-        at = time.time() + 0.5
-        workers = [Process(create_at, path, at, results) for _ in range(6)]
-        assert [worker.wait() for worker in workers] == [0] * 6
-        outcomes = Counter(results.read_text().splitlines())
-        assert outcomes == {"created": 1, "orchestrator.exists": 5}
-        database = open_database(path)
-        assert read_number(database) == 6
-        database.close()
+    path, results = tmp_path / "memory.db", tmp_path / "results"
+    at = time.time() + 0.5
+    workers = [Process(create_at, path, at, results) for _ in range(6)]
+    assert [worker.wait() for worker in workers] == [0] * 6
+    outcomes = Counter(results.read_text().splitlines())
+    assert outcomes == {"created": 1, "orchestrator.exists": 5}
+    database = open_database(path)
+    assert read_number(database) == 6
+    database.close()
 
 
 def _alembic(path: Path) -> Config:
