@@ -10,7 +10,6 @@ import pytest
 from memgraph import (
     EdgeType,
     MemoryService,
-    MemoryType,
     Orchestrator,
     Scope,
     Sensitivity,
@@ -20,7 +19,6 @@ from memgraph import (
 )
 from memgraph.clock import FixedClock
 from memgraph.errors import AccessDenied, DatabaseCorrupt, NotFound
-from memgraph.ids import short_id
 
 
 def logged(service: MemoryService, name: str) -> list[dict[str, str]]:
@@ -67,20 +65,6 @@ def test_reaching_beyond_the_grant_is_denied_and_logged(service: MemoryService) 
     denials = [line for line in logged(service, "o") if line["event"] == "access.denied"]
     assert [line["actor"] for line in denials] == ["reader", "reader"]
     assert owner.recall("when does Atlas ship").ids == (told,)
-
-
-def test_a_workflow_steps_output_shapes_the_next_bulletin(orc: Orchestrator) -> None:
-    before = orc.bulletin().bulletin
-    source = Source(source_type=SourceType.WORKFLOW_OUTPUT, workflow_run_id="run-7", step_id="plan")
-    decision = orc.remember("We ship on Monday.", type=MemoryType.DECISION, source=source)
-    todo = orc.remember("Tell the customers.", type=MemoryType.TODO, source=source)
-    orc.relate(todo, EdgeType.CAUSED_BY, decision)
-    after = orc.bulletin().bulletin
-    assert decision not in before.text
-    assert f" #{short_id(decision)}\n" in after.text
-    assert f" #{short_id(todo)}\n" in after.text
-    assert len(after.text) <= 4_000
-    assert orc.bulletin().bulletin == after
 
 
 def test_diagnostics_gets_bounded_evidence_with_provenance(orc: Orchestrator) -> None:

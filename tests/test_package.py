@@ -63,33 +63,29 @@ def test_every_extra_that_an_error_names_can_be_installed() -> None:
     assert named <= set(project["optional-dependencies"])
 
 
-def test_importing_does_next_to_nothing() -> None:
-    heavy = (
-        "sqlalchemy",
-        "sqlmodel",
-        "numpy",
-        "networkx",
-        "litellm",
-        "alembic",
-        "pydantic",
-        "rich",
-    )
-    script = f"import sys, memgraph; print([m for m in {heavy!r} if m in sys.modules])"
+# What is imported or made, and what is not loaded by then.
+STAGES = (
+    ("import memgraph", "sqlalchemy sqlmodel numpy networkx litellm alembic pydantic rich"),
+    ("import memgraph.config, memgraph.paths, memgraph.log", "tomllib difflib platformdirs"),
+    ("from memgraph import MemoryService", "sqlalchemy pysqlite3 numpy httpx"),
+    (
+        "from memgraph.providers.embedding import embedding_provider as made\n"
+        "made('local'), made('fake')",
+        "numpy tokenizers litellm openai",
+    ),
+)
+
+
+def test_importing_loads_next_to_nothing_and_reads_no_environment() -> None:
+    script = "import os, sys\nos.environ['MEMGRAPH_MEMORY__NONSENSE'] = '1'\n"
+    script += "before = dict(os.environ)\n"
+    for step, heavy in STAGES:
+        script += f"{step}\nprint([m for m in {heavy.split()!r} if m in sys.modules])\n"
+    script += "assert dict(os.environ) == before"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
     )
-    assert done.stdout.strip() == "[]"
-
-
-def test_the_service_loads_no_database_before_an_orchestrator_is_asked_for() -> None:
-    script = (
-        "import sys; from memgraph import MemoryService\n"
-        "print([m for m in ('sqlalchemy', 'pysqlite3', 'numpy', 'httpx') if m in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
-    )
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.splitlines() == ["[]"] * len(STAGES)
 
 
 def test_recall_and_health_do_not_load_what_only_writers_need(tmp_path: Path) -> None:

@@ -19,8 +19,7 @@ from examples.orchestrator.channels import Inbox, read
 from examples.orchestrator.host import Host
 from examples.orchestrator.models import ScriptedModel
 from memgraph import MemoryHooks, MemoryService, MemoryType, SourceType, Viewer
-from memgraph.clock import FixedClock
-from memgraph.ids import CountingIds, short_id
+from memgraph.ids import short_id
 
 HERE = Path(__file__).resolve().parent.parent / "examples" / "orchestrator"
 NAME, TASK, PROJECT = "print-shop", "spring-festival", "posters"
@@ -96,7 +95,9 @@ def ids(memories: list[dict[str, str]]) -> set[str]:
     return {each["memory_id"] for each in memories}
 
 
-def test_what_one_channel_says_another_channel_of_the_orchestrator_recalls(shop: Shop) -> None:
+def test_what_one_channel_says_another_recalls_and_every_prompt_has_the_bulletin(
+    shop: Shop,
+) -> None:
     question = "pressroom/Jonas: Which paper does the festival want for its posters?"
     noted, answer = shop.hear(FESTIVAL, question)
     assert (noted, answer) == ("Noted.", "Recycled paper, 400 posters by 12 June.")
@@ -104,6 +105,11 @@ def test_what_one_channel_says_another_channel_of_the_orchestrator_recalls(shop:
     assert captured in ids(shop.of("selected")[1]["saw"])
     assert captured in ids(shop.of("step")[1]["recalled"])
     assert shop.codes == set()
+    shop.hear(DAMP, PLAN)
+    turns = [prompt for purpose, prompt in shop.prompts if purpose != "diagnose"]
+    assert len(turns) > 8
+    assert all("Open todos" in prompt or "Nothing is known yet." in prompt for prompt in turns)
+    assert "Open todos" in turns[-1]
 
 
 def test_a_steps_decision_and_todo_are_in_the_next_context_and_bulletin(shop: Shop) -> None:
@@ -130,14 +136,6 @@ def test_a_steps_decision_and_todo_are_in_the_next_context_and_bulletin(shop: Sh
     assert set(written["memory_ids"]) <= ids(shop.of("step")[-1]["recalled"])
 
 
-def test_the_bulletin_goes_with_every_prompt(shop: Shop) -> None:
-    shop.hear(FESTIVAL, DAMP, PLAN, FESTIVAL.replace("400", "450"))
-    turns = [prompt for purpose, prompt in shop.prompts if purpose != "diagnose"]
-    assert len(turns) == 9
-    assert all("Open todos" in prompt or "Nothing is known yet." in prompt for prompt in turns)
-    assert "Open todos" in turns[-1]
-
-
 def test_a_database_that_breaks_in_the_middle_stops_no_turn(shop: Shop) -> None:
     shop.hear(FESTIVAL, PLAN)
     before = len(shop.of("warning"))
@@ -157,19 +155,3 @@ def test_a_database_that_breaks_in_the_middle_stops_no_turn(shop: Shop) -> None:
     # The selector still read the last good bulletin.
     assert shop.of("selected")[-1]["bulletin"] is True
     assert database.read_bytes() == garbled
-
-
-def test_the_same_story_clock_and_ids_give_the_same_events(tmp_path: Path) -> None:
-    shown = []
-    story = (HERE / "story.txt").read_text(encoding="utf-8").splitlines()
-    for name in ("a", "b"):
-        with (
-            MemoryService(
-                tmp_path / name, clock=FixedClock(), ids=CountingIds(), environ={}, background=False
-            ) as service,
-            opened(service) as shop,
-        ):
-            service.orchestrator(NAME, create=True)
-            shop.hear(*story)
-            shown.append([event for event in shop.events if event["event"] == "reply"])
-    assert shown[0] == shown[1]

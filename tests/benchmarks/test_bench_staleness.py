@@ -107,25 +107,6 @@ def test_amendments_stand_before_what_they_amend(
     assert {*found[:2]} == {stated, guessed}
 
 
-def test_a_token_budget_does_not_part_two_sides(orc: Orchestrator) -> None:
-    one = orc.remember("The ferry to Anholt leaves at noon.")
-    other = orc.remember("The ferry to Anholt leaves at two, as the man at the pier told me twice.")
-    orc.relate(other, "Contradicts", one)
-    third = orc.remember("Anholt is an island.")
-    orc.maintenance.embed_pending()
-    costs = {
-        item.memory.memory_id: item.memory.token_cost
-        for item in orc.recall("When does the ferry to Anholt leave?").items
-    }
-    both = costs[one] + costs[other]
-    question = "When does the ferry to Anholt leave?"
-    assert set(orc.recall(question, token_budget=both).ids) == {one, other}
-    less = orc.recall(question, token_budget=both - 1)
-    assert len({one, other} & set(less.ids)) == 1
-    assert less.cut_reasons == ("token_budget",)
-    assert third in orc.recall(question, token_budget=both + costs[third]).ids
-
-
 @pytest.mark.parametrize("count", [0, 301])
 def test_the_number_of_histories_has_bounds(count: int) -> None:
     with pytest.raises(InvalidInput):

@@ -174,17 +174,6 @@ def test_an_open_contradiction_brings_its_other_side(orc: Orchestrator) -> None:
     assert after.items[0].modifiers["contradiction"] == 1.0
 
 
-def test_the_later_side_of_an_open_contradiction_comes_first(
-    orc: Orchestrator, clock: FixedClock
-) -> None:
-    [early] = remember(orc, "Dora keeps the office key, the office key of the office.")
-    clock.advance(days=1)
-    [late] = remember(orc, "Emil keeps it in a drawer at the office.")
-    orc.relate(early, "Contradicts", late, reason="two keepers")
-    assert orc.recall("Who keeps the office key?", top_n=5).ids[:2] == (late, early)
-    assert orc.recall("Who keeps the office key?", top_n=1).ids == (late,)
-
-
 def test_the_time_of_the_event_decides_which_side_is_the_later(orc: Orchestrator) -> None:
     [new] = remember(orc, "Dora keeps the office key.", event_time="2026-03-01")
     [old] = remember(orc, "Emil keeps the office key.", event_time="2026-02-01")
@@ -271,15 +260,6 @@ def test_of_a_marked_pair_the_earlier_stands_right_behind_and_changes_are_follow
     assert asked.ids == (third,)
 
 
-def test_turns_are_marked_like_facts(orc: Orchestrator) -> None:
-    old, new = say(
-        orc, "flat", ("Nora", "The rent is 780 pounds."), ("Nora", "I must ask for 810 now.")
-    )
-    say(orc, "other", *(("Ben", f"The rent is an issue, part {n}.") for n in range(5)))
-    orc.relate(new, "Updates", old, weight=0.9)
-    assert orc.recall("The rent is 780 pounds", top_n=4).ids[:2] == (new, old)
-
-
 def test_what_stands_on_a_replaced_ground_is_lowered(orc: Orchestrator) -> None:
     [ground] = remember(orc, "The budget is 900.")
     derived = orc.remember("We can afford the large tent.", derived_from=(ground,))
@@ -305,19 +285,6 @@ def test_what_text_and_vectors_agree_on_is_third_be_it_last_in_context(orc: Orch
     assert third.legs["text"] == third.legs["vector"] == 1
     assert third.legs["context"] > 35
     assert third.modifiers["agreement"] > 1.0
-
-
-def test_nothing_is_lifted_over_what_replaced_a_better_match(orc: Orchestrator) -> None:
-    [old, other] = remember(
-        orc, "The heron feeds by the pond.", "A heron by the pond, said the sign at noon."
-    )
-    new = orc.correct(old, "It moved to the weir.", reason="seen there")
-    orc.maintenance.embed_pending()
-    bundle = orc.recall("The heron feeds by the pond")
-    assert bundle.ids.index(new) < bundle.ids.index(other)
-    item = next(each for each in bundle.items if each.memory.memory_id == other)
-    assert item.legs["text"] == item.legs["vector"] == 1
-    assert "agreement" not in item.modifiers
 
 
 @pytest.mark.engines

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from memgraph.clock import iso, parse_time
 from memgraph.model.enums import JobName, JobState
@@ -63,6 +63,7 @@ def _slow(zone: str, start: int, wanted: tuple[int, int]) -> list[int]:
     return sorted(seen.values())
 
 
+@settings(max_examples=30)
 @given(
     zone=st.sampled_from([BERLIN, "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata"]),
     day=st.sampled_from(["2026-03-27", "2026-10-23", "2026-04-03", "2026-11-20"]),

@@ -121,7 +121,6 @@ def test_any_collection_of_ids_is_a_grant(kind: Callable[[list[str]], Any]) -> N
         {"project_ids": "p1"},
         {"session_ids": "s1"},
         {"session_ids": b"s1"},
-        {"session_ids": 7},
         {"session_ids": None},
         {"project_ids": [7]},
         {"project_ids": [["p1"]]},
@@ -129,6 +128,9 @@ def test_any_collection_of_ids_is_a_grant(kind: Callable[[list[str]], Any]) -> N
         {"scopes": ["team"]},
         {"clearance": "Secret"},
         {"agent_id": 7},
+        {"agent_id": ""},
+        {"project_ids": frozenset({""})},
+        {"session_ids": frozenset({"a", ""})},
     ],
 )
 def test_a_slip_grants_nothing(wrong: dict[str, Any]) -> None:
@@ -143,19 +145,6 @@ def test_clearance_is_a_ladder(clearance: Sensitivity) -> None:
         one for one in Sensitivity if visible(Viewer(clearance), facts(sensitivity=one)).allowed
     ]
     assert shown == list(Sensitivity)[: clearance.level + 1]
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"project_ids": frozenset({""})},
-        {"session_ids": frozenset({"a", ""})},
-        {"agent_id": ""},
-    ],
-)
-def test_an_empty_id_is_refused(wrong: dict[str, object]) -> None:
-    with pytest.raises(InvalidInput):
-        Viewer(**wrong)  # type: ignore[arg-type]  # one keyword at a time
 
 
 def test_predicate_is_sorted_and_says_nothing_for_an_empty_grant() -> None:
