@@ -6,13 +6,14 @@ On a file system of a few megabytes of its own; where none may be mounted the te
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from programs import ran
+from processes import Process
 from working import NAME, working
 
 from ingest.drop_zone import stage
@@ -143,30 +144,23 @@ def files(folder: Path) -> list[Path]:
     return sorted(each for each in folder.rglob("*") if each.is_file() and each.stat().st_size)
 
 
-LIMITED = """
-import resource, sys
-from memgraph import MemoryService
-from memgraph.errors import MemgraphError
-with MemoryService(sys.argv[1], environ={}, background=False) as service:
-    orc = service.orchestrator("orc-1", create=True)
-    kept = orc.remember("Stored while there was room.")
-    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, hard))
-    try:
-        for number in range(1_000):
-            orc.remember(f"number {number} " + "x" * 4_000)
-    except MemgraphError as error:
-        print(error.code)
-    print(*service.health("orc-1")["degraded"])
-    resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
-    orc.remember("There is room again.")
-    print(orc.get(kept).content, orc.verify().ok)
-"""
+def write_to_the_limit(root: Path, told: Path) -> None:
+    """Runs in a process: no file of it may have more than two million bytes for a while."""
+    with MemoryService(root, environ={}, background=False) as service:
+        orc = service.orchestrator(NAME, create=True)
+        kept = orc.remember("Stored while there was room.")
+        _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, hard))
+        with pytest.raises(DatabaseFull):
+            orc.remember_many({"content": f"{n} " + "x" * 4_000} for n in range(1_000))
+        assert "storage.full" in service.health(NAME)["degraded"]
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+        orc.remember("There is room again.")
+        assert orc.verify().ok
+        told.write_text(orc.get(kept).content)
 
 
 def test_a_file_at_the_limit_of_its_size_is_a_full_disk(tmp_path: Path) -> None:
-    done = ran(["-c", LIMITED, str(tmp_path)])
-    code, degraded, end = done.stdout.splitlines()
-    assert code == "storage.full"
-    assert "storage.full" in degraded
-    assert end == "Stored while there was room. True"
+    told = tmp_path / "told"
+    assert Process(write_to_the_limit, tmp_path / "root", told).wait() == 0
+    assert told.read_text() == "Stored while there was room."

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from programs import Program
+from processes import Process, wait_until
 from working import NAME, filled, tampering
 
 from memgraph import MemoryService
 from memgraph.clock import FixedClock
+from memgraph.config.schema import StorageSettings
 from memgraph.errors import (
     Conflict,
     DatabaseCorrupt,
@@ -30,7 +30,9 @@ from memgraph.errors import (
 from memgraph.operations.maintenance import maintenance
 from memgraph.paths import OrchestratorPaths
 from memgraph.service.open_orchestrator import OpenOrchestrator
+from memgraph.store import metadata
 from memgraph.store.sqlite import engine
+from memgraph.store.sqlite.stores import SqliteStore
 
 RESTORES = "FROM audit_log WHERE action = 'restore' AND subject IS NULL"
 
@@ -110,58 +112,45 @@ def test_a_backup_is_one_private_file_that_restores_everything_into_a_new_one(
     assert len(details["backup"]["sha256"]) == 64
 
 
-HOLDER = """
-import sys
-from pathlib import Path
-from memgraph.config.schema import StorageSettings
-from memgraph.errors import DatabaseReplaced
-from memgraph.store.sqlite.stores import SqliteStore
-path = Path(sys.argv[1])
-database = SqliteStore(path, "orc-1").open(StorageSettings(synchronous="NORMAL"))
-def write(key):
-    with database.write() as connection:
-        connection.exec_driver_sql("INSERT INTO memory_metadata VALUES (?, 'x')", (key,))
-write("before")
-print("open", flush=True)
-sys.stdin.readline()
-try:
-    write("after")
-    print("written")
-except DatabaseReplaced as error:
-    print(error.code)
-database.close()
-"""
+def hold(path: Path, opened: Path, go: Path, told: Path) -> None:
+    """Runs in a process: write, and once more into what is another file by then."""
+    database = SqliteStore(path, NAME).open(StorageSettings(synchronous="NORMAL"))
+
+    def write(key: str) -> None:
+        with database.write() as connection:
+            metadata.put(connection, key, "x")
+
+    write("before")
+    opened.touch()
+    assert wait_until(go.exists)
+    try:
+        write("after")
+    except DatabaseReplaced as error:
+        told.write_text(error.code)
+    database.close()
 
 
 def test_another_process_cannot_write_into_the_replaced_file(alive: Filled, tmp_path: Path) -> None:
     service, opened, _ = alive
-    file = tmp_path / "orc.db"
+    file, begun, go, told = (tmp_path / name for name in ("orc.db", "begun", "go", "told"))
     maintenance.backup(opened, file)
     path = opened.paths.database
-    with Program(
-        ["-c", HOLDER, str(path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stdout.readline() == "open\n"
+    with Process(hold, path, begun, go, told) as process:
+        assert wait_until(begun.exists)
         report = restore(opened.paths, file)
         service.forget(NAME)
         memory_id = service.orchestrator(NAME).remember("in the restored one")
-        process.stdin.write("\n")
-        process.stdin.close()
-        assert process.stdout.read() == "storage.replaced\n"
+        go.touch()
         assert process.wait() == 0
-        # Closing the replaced database must not remove the new one's WAL.
-        assert path.with_name("memory.db-wal").stat().st_size > 0
+    assert told.read_text() == "storage.replaced"
+    # Closing the replaced database must not remove the new one's WAL.
+    assert path.with_name("memory.db-wal").stat().st_size > 0
     service.forget(NAME)
     assert contents(path)[-1][0] == memory_id
     assert report.replaced is not None
-    told = rows(Path(report.replaced) / "memory.db", "SELECT key FROM memory_metadata")
-    assert ("before",) in told
-    assert ("after",) not in told
+    keys = rows(Path(report.replaced) / "memory.db", "SELECT key FROM memory_metadata")
+    assert ("before",) in keys
+    assert ("after",) not in keys
 
 
 def test_a_backup_does_not_overwrite_unless_forced(alive: Filled, tmp_path: Path) -> None:
