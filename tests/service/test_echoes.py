@@ -74,14 +74,15 @@ def test_another_session_and_an_earlier_turn_are_evidence(
     assert consolidated(orc, "s")[0] == 0
 
 
-def test_a_model_does_not_store_again_what_it_was_given(
-    orc: Orchestrator, service: MemoryService, known: str
+def test_a_model_does_not_store_again_what_a_search_gave(
+    orc: Orchestrator, service: MemoryService
 ) -> None:
-    orc.recall("Graz", for_conversation_id="s")
+    known = orc.remember(KNOWN, type="Decision")
     agent = service.orchestrator(orc.name, actor="agent")
-    asked = {"content": "Mira moved to Graz in May"}
-    again = call_tool(agent, "remember_fact", asked, session_id="s")
-    assert again == {"outcome": "duplicate", "memory_id": known}
+    call_tool(agent, "search_memory", {"query": "Graz"}, session_id="s")
+    for content in (KNOWN, KNOWN.upper()):
+        again = call_tool(agent, "remember_fact", {"content": content}, session_id="s")
+        assert again == {"outcome": "duplicate", "memory_id": known}
 
 
 def test_a_model_spreads_no_line_to_more_readers(orc: Orchestrator, service: MemoryService) -> None:
