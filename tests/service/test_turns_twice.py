@@ -5,28 +5,19 @@ from __future__ import annotations
 from memgraph import Orchestrator
 
 
-def say(orc: Orchestrator, text: str, **fields: str) -> str:
-    given = {"session_id": "monday", "source_role": "user", "turn_id": "t-1"} | fields
-    return orc.save_episode(text, **given)
-
-
-def test_the_same_turn_is_stored_once(orc: Orchestrator) -> None:
-    first = say(orc, "The lamps hang in the hall.")
-    assert say(orc, "The lamps hang in the hall.") == first
-    assert len(orc.memories.list()) == 1
-    [session] = orc.sessions.list()
-    assert session.turns == 1
-
-
-def test_another_text_role_turn_or_session_is_another_turn(orc: Orchestrator) -> None:
-    said = [
-        say(orc, "Yes."),
-        say(orc, "No."),
-        say(orc, "Yes.", source_role="assistant"),
-        say(orc, "Yes.", turn_id="t-2"),
-        say(orc, "Yes.", session_id="tuesday"),
+def test_a_turn_is_the_same_by_its_session_its_id_its_role_and_its_text(orc: Orchestrator) -> None:
+    given = {"session_id": "monday", "source_role": "user", "turn_id": "t-1"}
+    first = orc.save_episode("Yes.", **given)
+    assert orc.save_episode("Yes.", **given) == first
+    others = [
+        orc.save_episode("No.", **given),
+        orc.save_episode("Yes.", **(given | {"source_role": "assistant"})),
+        orc.save_episode("Yes.", **(given | {"turn_id": "t-2"})),
+        orc.save_episode("Yes.", **(given | {"session_id": "tuesday"})),
     ]
-    assert len(set(said)) == 5
+    assert len({first, *others}) == 5
+    orc.retract(first, reason="misheard")
+    assert orc.save_episode("Yes.", **given) not in {first, *others}
 
 
 def test_a_file_that_was_cut_off_can_be_handed_over_again(orc: Orchestrator) -> None:
@@ -39,9 +30,3 @@ def test_a_file_that_was_cut_off_can_be_handed_over_again(orc: Orchestrator) -> 
     assert outcomes == ["duplicate"] * 13 + ["stored"] * 7 + ["duplicate"]
     [session] = orc.sessions.list()
     assert session.turns == 20
-
-
-def test_a_retracted_turn_may_be_said_again(orc: Orchestrator) -> None:
-    first = say(orc, "The lamps hang in the hall.")
-    orc.retract(first, reason="misheard")
-    assert say(orc, "The lamps hang in the hall.") != first

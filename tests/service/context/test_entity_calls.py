@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from memgraph import MemoryEntity, MemoryService, Orchestrator
 from memgraph.errors import InvalidInput, OrchestratorMissing
-from memgraph.ids import CountingIds
 from memgraph.operations.write.writer import Writer
 
 
@@ -27,36 +27,26 @@ def test_both_spellings_are_understood(ana: MemoryEntity) -> None:
     assert call(ana, "forget", {"item_ids": stored["storedIds"]}) == {"deletedCount": 1}
 
 
-@pytest.mark.parametrize(
-    ("method", "payload"),
-    [
-        ("retrieve", {}),
-        ("retrieve", {"query": None}),
-        ("retrieve", {"query": "x", "limit": 0}),
-        ("retrieve", {"query": "x", "limit": 1_001}),
-        ("retrieve", {"query": "x", "limit": True}),
-        ("retrieve", {"query": "x", "limit": "5"}),
-        ("retrieve", {"query": "x", "top_n": 5}),
-        ("retrieve", {"query": "\ud800"}),
-        ("retrieve", ["x"]),
-        ("list_items", {"tier": "episode"}),
-        ("list_items", {"query": "x"}),
-        ("list_items", {"agentId": "ben"}),
-        ("forget", {"cutoffDate": "yesterday"}),
-        ("forget", {"cutoffDate": True}),
-        ("forget", {"itemIds": "fact_1"}),
-        ("forget", {"itemIds": [7]}),
+def test_what_is_not_understood_is_refused(ana: MemoryEntity) -> None:
+    requests: list[tuple[str, Any]] = [
+        *(("retrieve", {}), ("retrieve", {"query": None}), ("retrieve", {"query": "\ud800"})),
+        *(("retrieve", {"query": "x", "limit": limit}) for limit in (0, 1_001, True, "5")),
+        *(("retrieve", {"query": "x", "top_n": 5}), ("retrieve", ["x"])),
+        *(("list_items", {"tier": "episode"}), ("list_items", {"query": "x"})),
+        *(("list_items", {"agentId": "ben"}), ("store", {"items": [item()], "agentId": "ben"})),
+        *(("forget", {"cutoffDate": time}) for time in ("yesterday", True, [], 4e12 + 0.5)),
+        *(("forget", {"itemIds": "fact_1"}), ("forget", {"itemIds": [7]})),
         ("forget", {"itemIds": [], "item_ids": ["fact_1"]}),
-        ("store", {"items": 5}),
-        ("store", {"items": item()}),
-        ("store", {"items": [item()], "agentId": "ben"}),
-        ("store", {}),
-    ],
-)
-def test_what_is_not_understood_is_refused(ana: MemoryEntity, method: Any, payload: Any) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        call(ana, method, payload)
-    assert json.dumps(refused.value.as_dict())
+        *(("store", {"items": 5}), ("store", {"items": item()}), ("store", {})),
+        # No criterion is not everything.
+        *(("forget", nothing) for nothing in ({}, {"sessionId": "s"}, {"project_id": "p"}, None)),
+    ]
+    ana.store([item()])
+    for method, payload in requests:
+        with pytest.raises(InvalidInput) as refused:
+            call(ana, method, payload)
+        assert json.dumps(refused.value.as_dict())
+    assert len(ana.list_items()) == 1
 
 
 @given(
@@ -123,27 +113,18 @@ def test_two_agents_do_not_wait_for_one_another(
     assert all_of("ana") == all_of("ben") == ["Both."]
 
 
-def test_many_threads_store_the_same_once(tmp_path: Path) -> None:
-    with MemoryService(tmp_path, ids=CountingIds(), environ={}, background=False) as service:
-        service.create(NAME)
-        ids: list[tuple[str, ...]] = []
-        both = [item("Once."), item("Once.", tier="EpisodicMemory")]
-
-        def store() -> None:
-            ids.append(MemoryEntity(service, NAME, "ana").store(both).stored_ids)
-
-        assert ended(running(*[store] * 8))
-        assert len(ids) == 8
-        assert len(set(ids)) == 1
-
-
-def test_two_services_store_the_same_once(tmp_path: Path) -> None:
-    """As two processes do."""
+def test_many_threads_of_two_services_store_the_same_once(tmp_path: Path) -> None:
     with (
         MemoryService(tmp_path, environ={}, background=False) as one,
         MemoryService(tmp_path, environ={}, background=False) as other,
     ):
         one.create(NAME)
-        entities = [MemoryEntity(each, NAME, "ana") for each in (one, other)]
-        same = [item(tier="EpisodicMemory")]
-        assert entities[0].store(same) == entities[1].store(same)
+        ids: list[tuple[str, ...]] = []
+        both = [item("Once."), item("Once.", tier="EpisodicMemory")]
+
+        def store(service: MemoryService) -> None:
+            ids.append(MemoryEntity(service, NAME, "ana").store(both).stored_ids)
+
+        assert ended(running(*[partial(store, service) for service in (one, other) * 4]))
+        assert len(ids) == 8
+        assert len(set(ids)) == 1

@@ -29,23 +29,6 @@ def threads_of(lane: str) -> int:
     return sum(each.name == f"memgraph-{lane}" for each in threading.enumerate())
 
 
-def test_a_lane_whose_threads_hang_says_so_at_once() -> None:
-    lane, gate = Lane("hanging", threads=2, waiting=10), threading.Event()
-    hung = [lane.submit(gate.wait) for _ in range(2)]
-    for each in hung:
-        with pytest.raises(LaneError, match="in time"):
-            each.result(soon(0.01))
-    wait_for(lambda: threads_of("hanging") == 2)
-    for _ in range(100):
-        with pytest.raises(LaneError, match="too many calls"):
-            lane.submit(lambda: None).result(soon())
-    assert threads_of("hanging") == 2
-    gate.set()
-    wait_for(lambda: not lane.unfinished)
-    assert lane.submit(lambda: "again").result(soon()) == "again"
-    lane.close(PATIENCE_S)
-
-
 def test_what_nobody_waits_for_is_not_begun() -> None:
     lane, gate, begun = Lane("t", threads=1, waiting=2), threading.Event(), list[int]()
     entered = threading.Event()
@@ -62,20 +45,6 @@ def test_what_nobody_waits_for_is_not_begun() -> None:
     last.result(soon())
     assert begun == [2, 3]
     lane.close(PATIENCE_S)
-
-
-def test_closing_waits_no_longer_than_it_may() -> None:
-    lane, begun, gate = Lane("t", threads=1, waiting=5), threading.Event(), threading.Event()
-    lane.submit(lambda: begun.set() or gate.wait())
-    assert begun.wait(PATIENCE_S)
-    waiting = lane.submit(lambda: None)
-    at = time.monotonic()
-    assert lane.close(0.05) == 1
-    assert time.monotonic() - at < PATIENCE_S
-    for each in (waiting, lane.submit(lambda: None)):
-        with pytest.raises(LaneError, match="closed"):
-            each.result(soon())
-    gate.set()
 
 
 def test_threads_end_without_work(monkeypatch: pytest.MonkeyPatch) -> None:
