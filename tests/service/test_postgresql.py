@@ -581,6 +581,9 @@ def test_a_store_that_no_move_has_made_is_not_put_aside(tmp_path: Path, url: str
         assert on_server.orchestrator("orc-1").get(theirs).content == "The press is blue."
         assert schemas(url) == ["memgraph_orc-1"]
         assert not service.paths("orc-1").moving.exists()
+        service.paths("orc-1").moving.write_text("[")
+        with pytest.raises(InvalidConfig, match="damaged; remove it"):
+            moved(service, url)
 
 
 MOVING = """
@@ -661,16 +664,6 @@ def test_a_move_to_another_place_finishes_the_earlier_one_first(tmp_path: Path, 
         assert service.settings("orc-1").memory.storage.url == url
         assert service.orchestrator("orc-1").get(memory_id).content == "The gate closes at nine."
         assert not service.paths("orc-1").moving.exists()
-
-
-def test_a_damaged_record_of_a_move_is_an_error_that_says_what_to_do(
-    tmp_path: Path, url: str
-) -> None:
-    with MemoryService(tmp_path, environ={}, background=False) as service:
-        service.orchestrator("orc-1", create=True).remember("The gate closes at nine.")
-        service.paths("orc-1").moving.write_text("[")
-        with pytest.raises(InvalidConfig, match="damaged; remove it"):
-            moved(service, url)
 
 
 def test_placement_decides_by_name(tmp_path: Path, url: str) -> None:

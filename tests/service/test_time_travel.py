@@ -224,19 +224,15 @@ def test_an_earlier_time_shows_the_status_of_then_and_the_values_of_today(
     assert orc.recall("lighthouse keeper").ids == ()
 
 
-@pytest.mark.parametrize("decided_by", ["accept", "relate"])
 def test_a_mark_that_was_put_in_force_later_was_a_mark(
-    orc: Orchestrator, clock: FixedClock, decided_by: str
+    orc: Orchestrator, clock: FixedClock
 ) -> None:
     old, new = (put(orc, f"The ferry leaves from pier {pier}.") for pier in ("two", "five"))
     edge = orc.relate(new, "Updates", old, weight=0.8, reason="a later sign")
     open_case = orc.contradictions.get(edge)
     before = clock.now_ms()
     clock.advance(days=1)
-    if decided_by == "accept":
-        orc.contradictions.accept(edge, reason="the timetable")
-    else:
-        orc.relate(new, "Updates", old, reason="the timetable")
+    orc.relate(new, "Updates", old, reason="the timetable")
     assert orc.contradictions.list().items == ()
     assert orc.contradictions.list(resolved=True, as_of=before).items == ()
     [then] = orc.contradictions.list(as_of=before).items

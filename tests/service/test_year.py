@@ -13,7 +13,6 @@ from memgraph.clock import FixedClock
 from memgraph.model.enums import MemoryKind, MemoryStatus
 from memgraph.model.values import Memory
 
-RECORDS = year.records(year.EXAMPLES / "story" / "decisions")
 TALK = year.conversation(year.EXAMPLES / "conversations.jsonl")
 STATED = {"a person typed", "a file or record said", "a person said in a conversation"}
 ACTIVE = MemoryStatus.ACTIVE
@@ -35,7 +34,6 @@ def gone(orc: Orchestrator) -> list[Memory]:
     ("fill", "expected"),
     [
         (year.walk_through, {"a person typed", "a file or record said"}),
-        (RECORDS, {"a file or record said"}),
         (TALK, {"a person said in a conversation"}),
     ],
 )

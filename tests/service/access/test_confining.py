@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count, product
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -147,34 +147,6 @@ def handle_of(gate: Gate, narrowing: Narrowing | None = None, **fields: Any) -> 
     return gate.enter(principal(**fields), "orc-1", Permission.WRITE, narrowing)
 
 
-@pytest.mark.parametrize(
-    "opening",
-    [
-        lambda orc: functions.remember_fact(orc, "Tea is hot.", scope="project", scope_id="p2"),
-        lambda orc: functions.remember_fact(orc, "Tea is cold.", scope="session", scope_id="s2"),
-    ],
-)
-def test_a_place_that_is_not_granted_is_not_opened(
-    gate: Gate, opening: Callable[[Orchestrator], object]
-) -> None:
-    before = everything(gate)
-    with pytest.raises(AccessDenied):
-        opening(handle_of(gate, project_ids=("p1",)))
-    assert everything(gate) == before
-
-
-def test_a_task_is_promoted_to_a_project_that_is_granted_alone(gate: Gate) -> None:
-    orc = handle_of(gate, project_ids=("p1",), session_ids=("s1",))
-    noted = orc.remember("The oven is slow.", scope="session", scope_id="s1")
-    before = everything(gate)
-    with pytest.raises(AccessDenied):
-        orc.contexts.promote(noted, "project", "p2")
-    assert everything(gate) == before
-    promoted = orc.contexts.promote(noted, "project", "p1")
-    assert promoted is not None
-    assert orc.get(promoted).scope_id == "p1"
-
-
 @pytest.mark.parametrize("clearance", list(Sensitivity))
 def test_what_a_store_or_a_model_keeps_is_seen_by_the_key(
     gate: Gate, clearance: Sensitivity
@@ -232,13 +204,6 @@ def test_a_conversation_that_begins_ends_those_alone_of_which_the_key_sees_a_tur
     host.save_episode("All over.", session_id="last", source_role="user")
     still_open = {each.session_id for each in host.sessions.list() if each.completed_at is None}
     assert still_open == {"last"}
-
-
-def test_the_rule_binds_keys_and_not_the_host(gate: Gate) -> None:
-    host = gate.service.orchestrator("orc-1")
-    for scope, level in product(("project", "session"), ("Public", "Restricted")):
-        host.remember("Kept away.", scope=scope, scope_id="far", sensitivity=level)
-    assert not host.viewer.confined
 
 
 def test_an_invalid_scope_is_wrong_before_it_is_denied(gate: Gate) -> None:

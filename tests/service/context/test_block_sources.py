@@ -32,46 +32,37 @@ def sources(block: str) -> list[str]:
 
 
 @pytest.mark.parametrize("form", BlockFormat)
-def test_a_block_before_a_message(orc: Orchestrator, path: str, form: BlockFormat) -> None:
+def test_a_block_before_a_message_and_a_context_for_a_task(
+    service: MemoryService, orc: Orchestrator, path: str, form: BlockFormat
+) -> None:
+    shown = [] if form is BlockFormat.LIST else [SHOWN]
     block = orc.context(ASKED, format=form)
     assert len(block.memory_ids) == 2
     # A reflection shows no file.
-    assert sources(block.text) == ([] if form is BlockFormat.LIST else [SHOWN])
+    assert sources(block.text) == shown
     assert_tells_no_place(block.text, path)
-
-
-@pytest.mark.parametrize("form", BlockFormat)
-def test_a_context_for_a_task(
-    service: MemoryService, orc: Orchestrator, path: str, form: BlockFormat
-) -> None:
     profile = AgentProfile(name="p", format=form)
     found = ContextAssembler(service, orc.name, profile=profile).build_context("t", query=ASKED)
-    number = len(found.items)
-    assert number > 0
-    assert set(sources(found.text)) == (set() if form is BlockFormat.LIST else {SHOWN})
+    assert found.items
+    assert {*sources(found.text)} == {*shown}
     assert_tells_no_place(found.text, path)
     # The host has all of it beside the text.
-    assert [each.citation for each in found.items] == [f"{path}#L3-L4"] * number
-
-
-def test_evidence(service: MemoryService, orc: Orchestrator, path: str) -> None:
-    with MemoryHooks(service, orc.name, deadline_ms=30_000) as hooks:
-        found = hooks.on_diagnostics(ASKED)
-    assert found.warnings == ()
-    assert set(sources(found.text)) == {SHOWN}
-    assert_tells_no_place(found.text, path)
     assert {each.citation for each in found.items} == {f"{path}#L3-L4"}
 
 
-def test_what_a_tool_tells_a_model(orc: Orchestrator, path: str) -> None:
+def test_evidence_and_what_a_tool_tells_a_model(
+    service: MemoryService, orc: Orchestrator, path: str
+) -> None:
+    with MemoryHooks(service, orc.name, deadline_ms=30_000) as hooks:
+        found = hooks.on_diagnostics(ASKED)
     told = call_tool(orc, "search_memory", {"query": ASKED})
     assert isinstance(told, str)
-    assert set(sources(told)) == {SHOWN}
-    assert_tells_no_place(told, path)
-
-
-def test_people_are_told_the_whole_path(orc: Orchestrator, path: str) -> None:
-    assert {each.citation for each in orc.recall(ASKED).items} == {f"{path}#L3-L4"}
+    for text in (found.text, told):
+        assert {*sources(text)} == {SHOWN}
+        assert_tells_no_place(text, path)
+    # People are told the whole path.
+    for each in (*found.items, *orc.recall(ASKED).items):
+        assert each.citation == f"{path}#L3-L4"
 
 
 def assert_tells_no_place(text: str, path: str) -> None:

@@ -7,7 +7,7 @@ without the bad part of the answer; what was not taken stands in the run's recor
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from model_server import Reply
-from page_models import PageModel, add, written
+from page_models import PageModel, add, settings, written
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
@@ -87,21 +87,11 @@ class World:
             return {row.content: row.memory_id for row in rows}
 
 
-def world(
-    root: Path, model: PageModel | None, others: Mapping[str, Any] | None = None, **llm: Any
-) -> World:
-    """The same world each time: fixed time, counted ids. Without a model rules do the work."""
-    config: dict[str, Any] = {"memory.embedding.provider": "none", **(others or {})}
-    if model is not None:
-        config |= {
-            "memory.llm.provider": "litellm/openai/any",
-            "memory.llm.api_base": model.server.url,
-            "memory.llm.api_key_from": "KEY",
-        }
-    config |= {f"memory.llm.{key}": value for key, value in llm.items()}
+def world(root: Path, model: PageModel) -> World:
+    """The same world each time: fixed time, counted ids."""
     service = MemoryService(
         root,
-        config=config,
+        config=settings(model.server),
         clock=FixedClock(),
         ids=CountingIds(),
         environ={"KEY": "sk-x"},
@@ -163,16 +153,7 @@ def test_a_page_is_read_by_one_call_and_checked_by_another(asked: World, model: 
     assert (asked.dump(), model.calls) == (before, 2)
 
 
-FORMS = {
-    "fence and prose": "Here you are:\n```json\n{}\n```\nShall I go on?",
-    "curly quotes": "curly",
-    "a list alone": "list",
-    "one object": "object",
-    "wrapped": '{"answer": {}}',
-}
-
-
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", ["a list alone", "one object", "wrapped"])
 def test_the_form_of_an_answer_does_not_matter(asked: World, model: PageModel, form: str) -> None:
     odd = MOVED | {
         "type": " fact",
@@ -183,21 +164,12 @@ def test_the_form_of_an_answer_does_not_matter(asked: World, model: PageModel, f
         "happened": "2025-03",
         "quote": "“I  moved to oslo … HARBOUR library”",
     }
-    whole = {"add": odd, "notes": "none"}
-    text = {
-        "fence and prose": FORMS[form].replace("{}", json.dumps(whole)),
-        "curly quotes": json.dumps({"add": [MOVED]}).replace('"', "”"),
-        "a list alone": json.dumps([odd]),
-        "one object": json.dumps(odd),
-        "wrapped": FORMS[form].replace("{}", json.dumps(whole)),
-    }[form]
-    model.then(text)
+    wrapped = {"answer": {"add": odd, "notes": "none"}}
+    model.then(json.dumps({"a list alone": [odd], "one object": odd, "wrapped": wrapped}[form]))
     run = asked.run()
     assert (codes(run), run.counts["facts"], run.counts["calls"]) == ([], 1, 2)
     memory = asked.ana.get(asked.facts()["Bruno lives in Oslo."])
-    assert memory.type == "Fact"
-    if form != "curly quotes":
-        assert (memory.importance, memory.event_time) == (90, 1_740_787_200_000)
+    assert (memory.type, memory.importance, memory.event_time) == ("Fact", 90, 1_740_787_200_000)
 
 
 def test_a_bad_operation_does_not_affect_the_good_ones(asked: World, model: PageModel) -> None:
@@ -221,7 +193,7 @@ def test_a_bad_operation_does_not_affect_the_good_ones(asked: World, model: Page
     assert set(asked.facts()) == {MOVED["text"], PREFERS["text"]}
 
 
-@pytest.mark.parametrize("says", ["no", "partly", "perhaps"])
+@pytest.mark.parametrize("says", ["partly", "perhaps"])
 def test_what_the_evidence_does_not_say_is_left_out(
     asked: World, model: PageModel, says: str
 ) -> None:

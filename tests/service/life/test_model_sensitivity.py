@@ -27,7 +27,7 @@ def empty(request: dict[str, Any]) -> Any:
     return ModelServer.writes(json.dumps(answer))(request)
 
 
-@pytest.mark.parametrize("limit", LEVELS)
+@pytest.mark.parametrize("limit", ["Public", "Confidential"])
 def test_canaries_above_the_limit_reach_no_request(
     tmp_path: Path, server: ModelServer, limit: str
 ) -> None:

@@ -28,19 +28,7 @@ Open = Callable[..., MemoryService]
 
 
 @pytest.fixture
-def model() -> Iterator[ModelServer]:
-    server = ModelServer()
-    yield server
-    server.close()
-
-
-@pytest.fixture
-def clock() -> FixedClock:
-    return FixedClock()
-
-
-@pytest.fixture
-def open_service(tmp_path: Path, model: ModelServer, clock: FixedClock) -> Iterator[Open]:
+def open_service(tmp_path: Path, server: ModelServer, clock: FixedClock) -> Iterator[Open]:
     services = []
 
     def build(**changed: Any) -> MemoryService:
@@ -49,7 +37,7 @@ def open_service(tmp_path: Path, model: ModelServer, clock: FixedClock) -> Itera
         config = {
             "memory.embedding.provider": "none",
             "memory.llm.provider": "litellm/openai/any",
-            "memory.llm.api_base": model.url,
+            "memory.llm.api_base": server.url,
             "memory.llm.api_key_from": "KEY",
             "memory.llm.timeout_s": 2.0,
         } | {f"memory.{key}": value for key, value in changed.items()}
@@ -96,12 +84,12 @@ def degraded(service: MemoryService) -> list[str]:
 
 
 def test_what_a_job_uses_is_in_its_report_in_the_stats_and_in_the_metrics(
-    model: ModelServer, open_service: Open
+    server: ModelServer, open_service: Open
 ) -> None:
     meters = PrometheusMeters()
     service = open_service(meters=meters)
     orchestrator = ana(service, "the shed is green", "the fence is red")
-    model.behave(answers(NO_NAMES, 300, 20))
+    server.behave(answers(NO_NAMES, 300, 20))
     run = orchestrator.jobs.run("enrichment")
     expected = {"calls": 1, "tokens_in": 300, "tokens_out": 20}
     assert expected.items() <= run.counts.items()
@@ -115,15 +103,15 @@ def test_what_a_job_uses_is_in_its_report_in_the_stats_and_in_the_metrics(
 
 
 def test_tokens_that_a_server_does_not_report_are_estimated(
-    model: ModelServer, open_service: Open
+    server: ModelServer, open_service: Open
 ) -> None:
     orchestrator = ana(open_service(), "the shed is green")
     status, body, headers = ModelServer.writes(NO_NAMES)({})
     del body["usage"]
-    model.behave(lambda request: (status, body, headers))
+    server.behave(lambda request: (status, body, headers))
     orchestrator.jobs.run("enrichment")
     counts = usage_of(orchestrator)
-    sent = json.dumps(model.requests[0]["messages"])
+    sent = json.dumps(server.requests[0]["messages"])
     assert counts["calls"] == 1
     assert len(sent) / 8 < counts["tokens_in"] < len(sent)
     assert 0 < counts["tokens_out"] < 20
@@ -145,30 +133,30 @@ def test_several_services_on_one_database_add_up_their_calls(open_service: Open)
 
 
 def test_a_month_whose_tokens_are_used_up_refuses_calls_and_nothing_else(
-    model: ModelServer, open_service: Open, clock: FixedClock
+    server: ModelServer, open_service: Open, clock: FixedClock
 ) -> None:
     service = open_service(**{"llm.monthly_tokens": 300})
     orchestrator = ana(service, *(f"the shed has {number} doors" for number in range(BATCH + 1)))
-    model.behave(answers(NO_NAMES, 300, 20))
+    server.behave(answers(NO_NAMES, 300, 20))
     run = orchestrator.jobs.run("enrichment")
     assert (run.state, run.error_code) == (JobState.FAILED, MonthlyLimitReached.code)
-    assert len(model.requests) == 1
+    assert len(server.requests) == 1
     assert MonthlyLimitReached.code in degraded(service)
     orchestrator.remember("the roof is black")
     assert orchestrator.recall("roof").items[0].memory.content == "the roof is black"
     clock.advance(days=31)
     assert MonthlyLimitReached.code not in degraded(service)
-    model.behave(answers(NO_NAMES, 10, 2))
+    server.behave(answers(NO_NAMES, 10, 2))
     assert orchestrator.jobs.run("enrichment").counts["enriched"] == 2
     assert usage_of(orchestrator)["month"] == "2026-02"
 
 
 def test_health_reports_a_failing_model_until_a_call_succeeds(
-    model: ModelServer, open_service: Open
+    server: ModelServer, open_service: Open
 ) -> None:
     service = open_service()
     orchestrator = ana(service, "the shed is green")
-    model.behave(model.fails(500))
+    server.behave(server.fails(500))
     orchestrator.jobs.run("enrichment")
     assert "model.failing" in degraded(service)
     assert usage_of(orchestrator)["by_use"]["enrichment"] == {
@@ -177,13 +165,13 @@ def test_health_reports_a_failing_model_until_a_call_succeeds(
         "tokens_out": 0,
     }
     assert "model.failing" in open_service().health("ana")["degraded"]
-    model.behave(answers(NO_NAMES, 10, 2))
+    server.behave(answers(NO_NAMES, 10, 2))
     orchestrator.jobs.run("enrichment")
     assert "model.failing" not in degraded(service)
 
 
-def test_a_request_that_timed_out_counts_as_read(model: ModelServer, open_service: Open) -> None:
+def test_a_request_that_timed_out_counts_as_read(server: ModelServer, open_service: Open) -> None:
     orchestrator = ana(open_service(**{"llm.timeout_s": 0.2}), "the shed is green")
-    model.behave(model.hangs)
+    server.behave(server.hangs)
     orchestrator.jobs.run("enrichment")
     assert usage_of(orchestrator)["tokens_in"] > 100

@@ -186,7 +186,8 @@ def test_a_steps_output_shapes_the_next_context(orc: Orchestrator, hooks: Memory
     )
     [edge] = traced.edges_out
     assert (edge.edge_type, edge.to_id) == (EdgeType.CAUSED_BY, ground.memory_id)
-    again = hooks.on_step_output(text, **place)
+    # A list of texts is read as its lines.
+    again = hooks.on_step_output(text.splitlines(), **place)
     assert [each.outcome for each in again.outcomes] == ["duplicate"] * 3
     assert again.memory_ids == written.memory_ids
     step = hooks.on_step("Which oven?", **place)

@@ -44,6 +44,10 @@ def shown(hooks: MemoryHooks) -> list[StepContext]:
 def test_neither_bulletin_nor_context_nor_evidence_has_another_agents(
     service: MemoryService,
 ) -> None:
+    # Without a profile the agent is the actor.
+    with MemoryHooks(service, NAME, deadline_ms=LONG_MS, actor="mine") as hooks:
+        assert "is mine" in hooks.on_step(ASKED, workflow_run_id="r", step_id="s").bulletin
+    assert "is mine" in ContextAssembler(service, NAME, actor="mine").build_context(None).text
     with hooks_of(service, agent_id="mine") as hooks:
         for each in shown(hooks):
             assert each.warnings == ()
@@ -81,39 +85,24 @@ def test_where_no_agent_is_known_none_of_theirs_is_shown(
         assert "canary" not in text
 
 
-def test_hooks_and_contexts_without_an_agent_are_their_actors(service: MemoryService) -> None:
-    named = {"actor": "mine"}
-    assert "is mine" in ContextAssembler(service, NAME, **named).build_context(None).text
-    with MemoryHooks(service, NAME, deadline_ms=LONG_MS, **named) as hooks:
-        for each in shown(hooks):
-            assert "is mine" in each.bulletin
-            assert "canary" not in each.prompt
-
-
-def test_what_another_agent_keeps_for_itself_is_no_end_of_what_is_written(
+def test_what_another_agent_keeps_for_itself_is_no_end_of_what_is_written_nor_promoted(
     service: MemoryService, orc: Orchestrator
 ) -> None:
     canary, _ = theirs(orc)
+    task = {"scope": "session", "scope_id": "k"}
+    mine = orc.remember("My own of the task.", agent_id="mine", **task)
+    other = orc.remember("A canary of the task.", agent_id="other", **task)
     with hooks_of(service, agent_id="mine") as hooks:
         said = [{"type": "Decision", "content": "We moor.", "caused_by": [canary]}]
         step = hooks.on_step_output({"memories": said}, workflow_run_id="r", step_id="s")
         finding = {"content": "It is wet.", "caused_by": [canary]}
         found = hooks.record_findings([finding])
+        ended = hooks.end_task("k", [mine, other], project_id="p")
+    assert [each.locator for each in ended.rejected] == [other]
+    assert list(ended.promoted) == [mine]
     for written in (step, found):
         assert len(written.memory_ids) == 1
         assert [each.outcome for each in written.edges] == ["rejected"]
-
-
-def test_what_another_agent_keeps_for_itself_is_not_promoted(
-    service: MemoryService, orc: Orchestrator
-) -> None:
-    task = {"scope": "session", "scope_id": "k"}
-    mine = orc.remember("My own of the task.", agent_id="mine", **task)
-    canary = orc.remember("A canary of the task.", agent_id="other", **task)
-    with hooks_of(service, agent_id="mine") as hooks:
-        ended = hooks.end_task("k", [mine, canary], project_id="p")
-        assert [each.locator for each in ended.rejected] == [canary]
-        assert list(ended.promoted) == [mine]
 
 
 def test_a_turn_of_an_agent_that_is_told_again_is_there_once(service: MemoryService) -> None:
@@ -149,12 +138,7 @@ def test_a_finding_that_rests_on_an_agents_own_is_the_agents_own(
     assert orc.get(found).agent_id == "mine"
     other = service.orchestrator(NAME, viewer=Viewer(agent_id="other"))
     assert found not in {each.memory.memory_id for each in other.recall("quay").items}
-
-
-def test_evidence_that_holds_another_agents_own_is_refused(service: MemoryService) -> None:
-    with hooks_of(service, agent_id="other") as hooks:
-        evidence = hooks.on_diagnostics(ASKED)
-        assert {each.memory.agent_id for each in evidence.items} == {None, "other"}
-    for fields in ({"agent_id": "mine"}, {}):
+    # Evidence that holds what another agent keeps for itself is refused.
+    for fields in ({"agent_id": "other"}, {}):
         with hooks_of(service, **fields) as hooks, pytest.raises(InvalidInput, match="agent"):
             hooks.record_findings(["The quay is wet."], evidence=evidence)
