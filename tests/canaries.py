@@ -113,7 +113,9 @@ def built(service: MemoryService, name: str, prefix: str = "a") -> World:
 
 def leaks(told: Iterable[str], forbidden: frozenset[str]) -> frozenset[str]:
     """What of the forbidden stands in texts."""
-    return forbidden.intersection(_MARK.findall("\n".join(told)))
+    text = "\n".join(told)
+    others = {each for each in forbidden if not _MARK.fullmatch(each) and each in text}
+    return forbidden.intersection(_MARK.findall(text)) | others
 
 
 def words_in(told: Iterable[str]) -> set[str]:
