@@ -797,37 +797,4 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    for name in VIEWS:
-        op.execute(f"DROP VIEW {name}")
-    op.drop_table("memory_fts")
-    for name in (
-        "text_changes",
-        "text_postings",
-        "text_segments",
-        "recall_items",
-        "memory_supports",
-        "memory_status",
-        "memory_entities",
-        "memory_embeddings",
-        "memory_edge_states",
-        "memory_edges",
-        "memory_derivations",
-        "memory_comparisons",
-        "ingest_pending_links",
-        "ingest_document_keys",
-        "memories",
-        "entity_aliases",
-        "table_digests",
-        "sessions",
-        "recalls",
-        "memory_vector_changes",
-        "memory_sources",
-        "memory_metadata",
-        "job_runs",
-        "ingest_parts",
-        "ingest_files",
-        "entities",
-        "bulletins",
-        "audit_log",
-    ):
-        op.drop_table(name)
+    raise NotImplementedError("there is no schema before the first one")

@@ -247,23 +247,6 @@ def test_the_migrations_make_what_the_models_say(tmp_path: Path) -> None:
         command.check(config)
 
 
-def test_the_initial_migration_goes_back_to_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "memory.db"
-    connection = sqlite.connect(path, busy_timeout_ms=100, create=True)
-    with engine.writing(connection) as wrapped:
-        engine.upgrade(wrapped, "head")
-    created = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
-    connection.close()
-    assert {"memories", "memory_fts", "memory_fts_insert", "alembic_version"} <= created
-    config = _alembic(path)
-    with engine.alone(path) as wrapped:
-        config.attributes["connection"] = wrapped.connection
-        command.downgrade(config, "base")
-    with engine.inspected(path) as wrapped:
-        remainder = {name for (name,) in wrapped.driver.execute("SELECT name FROM sqlite_schema")}
-    assert {name for name in remainder if not name.startswith("sqlite_")} == {"alembic_version"}
-
-
 def test_a_database_that_may_not_be_read_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
