@@ -12,12 +12,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from filling import Filling, fresh_database
 from hypothesis import settings
+from model_server import ModelServer
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.ids import CountingIds
 from memgraph.providers import completion
+from memgraph.store.engine import Database
 from tests.postgres_servers import asked_as_sqlite, drop_schemas, postgres_database
 
 # A machine that is busy with something else is no reason to fail.
@@ -63,6 +66,26 @@ def _holds(folder: Path) -> bool:
     if not os.access(folder, os.W_OK) or os.statvfs(folder).f_flag & os.ST_NOEXEC:
         return False
     return shutil.disk_usage(folder).free >= ROOM
+
+
+@pytest.fixture
+def model_server() -> Iterator[ModelServer]:
+    """A server of models on loopback, which answers as it is told to."""
+    server = ModelServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    """A database of its own, for tests below the service."""
+    with fresh_database(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def filling(database: Database) -> Filling:
+    return Filling(database)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +14,10 @@ from benchmarks import check_model
 from memgraph.operations.life.consolidation import SessionReport
 
 
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    made = ModelServer()
-    yield made
-    made.close()
-
-
-def test_a_model_that_reads_breaks_nothing(server: ModelServer, tmp_path: Path) -> None:
+def test_a_model_that_reads_breaks_nothing(model_server: ModelServer, tmp_path: Path) -> None:
     moved = add("Nora lives in Hamburg.", [1], "moved from Berlin to Hamburg")
-    PageModel(server, {"add": [moved, moved]}, {"add": []})
-    result = check_model.check(server.url, tmp_path, timeout_s=10.0)
+    PageModel(model_server, {"add": [moved, moved]}, {"add": []})
+    result = check_model.check(model_server.url, tmp_path, timeout_s=10.0)
     assert result["broken"] == []
     states = [(each["session"], each["state"]) for each in result["sessions"]]
     assert states[:2] == [("monday", "consolidated"), ("thursday", "consolidated")]
@@ -38,24 +30,24 @@ def test_a_model_that_reads_breaks_nothing(server: ModelServer, tmp_path: Path) 
 
 @pytest.mark.parametrize("answer", ["I am a helpful assistant.", '{"add": [{"text": 7}]}'])
 def test_a_model_with_bad_manners_breaks_nothing(
-    server: ModelServer, tmp_path: Path, answer: Any
+    model_server: ModelServer, tmp_path: Path, answer: Any
 ) -> None:
-    server.behave(server.writes(answer))
-    result = check_model.check(server.url, tmp_path, timeout_s=10.0)
+    model_server.behave(model_server.writes(answer))
+    result = check_model.check(model_server.url, tmp_path, timeout_s=10.0)
     assert result["broken"] == []
     closed = {each["session"] for each in result["sessions"] if each["state"] == "consolidated"}
     assert closed == (set(check_model.TALKS) if "add" in answer else set())
 
 
 def test_a_page_that_was_closed_unread_is_reported(
-    server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    model_server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server.behave(server.writes("prose"))
+    model_server.behave(model_server.writes("prose"))
     report = SessionReport(session_id="monday", extractor="x", pages=1)
     monkeypatch.setattr(
         "memgraph.operations.life.consolidation.Consolidator.session", lambda *_: report
     )
     monkeypatch.setattr(check_model, "TALKS", {"monday": check_model.TALKS["monday"]})
-    broken = check_model.check(server.url, tmp_path, timeout_s=10.0)["broken"]
+    broken = check_model.check(model_server.url, tmp_path, timeout_s=10.0)["broken"]
     assert "monday was closed with 0 calls" in broken
     assert json.dumps(broken).count("monday") >= 2

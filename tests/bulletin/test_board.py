@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from filling import Filling, fresh_database
+from filling import Filling
 
-from memgraph.bulletin import generate as generate_module
-from memgraph.bulletin.board import (
-    EMPTY,
-    MAX_VIEWS,
-    NO_SNAPSHOT,
-    STALE,
-    BulletinBoard,
-    without_database,
-)
+from memgraph.bulletin import board as board_module, generate as generate_module
+from memgraph.bulletin.board import EMPTY, NO_SNAPSHOT, STALE, BulletinBoard, without_database
 from memgraph.clock import FixedClock
 from memgraph.config.schema import BulletinSettings
-from memgraph.errors import DatabaseCorrupt, MemoryDisabled
+from memgraph.errors import DatabaseCorrupt
 from memgraph.log import EventLog, MemorySink
 from memgraph.model.context import Bulletin
 from memgraph.model.enums import Sensitivity
@@ -44,12 +37,6 @@ def sink() -> MemorySink:
 def told(sink: MemorySink) -> list[tuple[str, str, str]]:
     lines = [json.loads(line) for line in sink.lines]
     return [(line["event"], line["level"], line["error"]) for line in lines]
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[SqliteDatabase]:
-    with fresh_database(tmp_path) as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -132,16 +119,20 @@ def test_every_view_has_its_own(
 
 
 def test_the_number_of_kept_views_is_bounded(
-    database: SqliteDatabase, filling: Filling, made: list[Bulletin]
+    database: SqliteDatabase,
+    filling: Filling,
+    made: list[Bulletin],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(board_module, "MAX_VIEWS", 3)
     board = board_of(database)
-    sessions = [Viewer(session_ids=frozenset({f"s{n}"})) for n in range(MAX_VIEWS + 1)]
+    sessions = [Viewer(session_ids=frozenset({f"s{n}"})) for n in range(4)]
     for viewer in sessions:
         board.current(viewer)
     board.current(sessions[-1])
-    assert len(made) == MAX_VIEWS + 1
+    assert len(made) == 4
     board.current(sessions[0])
-    assert len(made) == MAX_VIEWS + 2
+    assert len(made) == 5
 
 
 def test_a_damaged_database_leaves_the_last_good_one(
@@ -181,16 +172,6 @@ def test_another_view_is_never_fallen_back_to(
         assert not issued.bulletin.memory_ids
         assert issued.bulletin.text.startswith(FENCE_INTRO)
         assert issued.bulletin.change_seq == 0
-
-
-def test_a_closed_database_has_a_fallback_too(database: SqliteDatabase, filling: Filling) -> None:
-    board = board_of(database)
-    good = board.current()
-    database.close()
-    with pytest.raises(MemoryDisabled):
-        board.current()
-    issued = board.bulletin_or_fallback()
-    assert (issued.bulletin, issued.warning, issued.cause) == (good, STALE, "memory.disabled")
 
 
 def test_a_bulletin_without_a_snapshot_is_still_a_good_one(

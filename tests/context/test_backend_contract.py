@@ -25,9 +25,10 @@ PROJECTS = frozenset({"web"})
 
 
 @pytest.fixture(params=["memory", "database"])
-def backend(request: pytest.FixtureRequest, service: MemoryService) -> MemoryBackend:
+def backend(request: pytest.FixtureRequest, storage_url: str) -> MemoryBackend:
     if request.param == "memory":
         return InMemoryBackend()
+    service: MemoryService = request.getfixturevalue("service")
     service.orchestrator("orc-1", create=True)
     handle = service.orchestrator("orc-1", viewer=Viewer(project_ids=PROJECTS))
     return DatabaseBackend(handle, Scope.PROJECT, "web")

@@ -108,7 +108,6 @@ def test_what_a_memory_cannot_say_is_kept_beside_it() -> None:
     [
         ("decision", MemoryType.DECISION),
         ("preference", MemoryType.PREFERENCE),
-        ("failure", MemoryType.OBSERVATION),
         ("tool_output", MemoryType.OBSERVATION),
         ("Decision", MemoryType.FACT),
         ("a word of one's own", MemoryType.FACT),

@@ -29,9 +29,10 @@ Open = Callable[[Scope, str | None], MemoryBackend]
 
 
 @pytest.fixture(params=["memory", "database"])
-def open_backend(request: pytest.FixtureRequest, service: MemoryService, clock: FixedClock) -> Open:
+def open_backend(request: pytest.FixtureRequest) -> Open:
     if request.param == "memory":
         return lambda _tier, _scope_id: InMemoryBackend()
+    service: MemoryService = request.getfixturevalue("service")
     viewer = Viewer(session_ids=frozenset({"t1", "t2"}), project_ids=frozenset({"p1", "p2"}))
     orc = service.orchestrator("orc-1", create=True, viewer=viewer)
     return lambda tier, scope_id: DatabaseBackend(orc, tier, scope_id)

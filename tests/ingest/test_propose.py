@@ -188,13 +188,6 @@ def test_a_provider_that_is_down_is_not_asked_for_every_file(tmp_path: Path) -> 
 
 
 @pytest.fixture
-def model_server() -> Iterator[ModelServer]:
-    server = ModelServer()
-    yield server
-    server.close()
-
-
-@pytest.fixture
 def orc(tmp_path: Path, model_server: ModelServer) -> Iterator[Orchestrator]:
     """An orchestrator whose extractor is litellm, speaking HTTP to the server."""
     config = {

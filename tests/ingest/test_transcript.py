@@ -189,26 +189,3 @@ def test_an_empty_turn_is_told() -> None:
 def test_a_label_inside_a_turn_opens_none() -> None:
     document = parse("# 8 May 2023\nAnn: see below\nNote: this is mine\nBob: ok")
     assert spoken(document)[0] == ("Ann", "see below\nNote: this is mine")
-
-
-def test_prose_is_dated_by_a_line_that_is_a_date() -> None:
-    document = parse(
-        "8 May 2023\n\nThe server fell over at noon.\n\n- [ ] call Ann\n- [x] call Bob"
-    )
-    assert {each.event_time for each in document.candidates} == {1683504000000}
-    assert [each.type for each in document.candidates] == [
-        MemoryType.OBSERVATION,
-        MemoryType.TODO,
-        MemoryType.TODO,
-    ]
-    assert [each.attributes.get("done") for each in document.candidates] == [None, False, True]
-
-
-def test_wrapped_lines_are_one_sentence_and_short_ones_are_not() -> None:
-    long = "This line was wrapped by an editor because it is quite long and\ngoes on here."
-    document = parse(f"{long}\n\nBuy milk\nCall Ann", "notes.txt")
-    assert [each.content for each in document.candidates] == [
-        long.replace("\n", " "),
-        "Buy milk",
-        "Call Ann",
-    ]

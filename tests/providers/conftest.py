@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
-from model_server import KEY, ModelServer
-
-
-@pytest.fixture
-def model_server() -> Iterator[ModelServer]:
-    server = ModelServer()
-    yield server
-    server.close()
+from model_server import KEY
 
 
 @pytest.fixture

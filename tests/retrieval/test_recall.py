@@ -60,7 +60,6 @@ def test_words_and_meaning_find_a_memory(orc: Orchestrator) -> None:
     assert not bundle.degraded
 
 
-@pytest.mark.engines
 def test_the_same_question_gives_the_same_bytes(orc: Orchestrator) -> None:
     remember(orc, *(f"Note {number} about the harbour crane" for number in range(40)))
     bundles = [orc.recall("harbour crane") for _ in range(3)]
@@ -144,7 +143,6 @@ def test_as_of_gives_back_what_held_then(orc: Orchestrator, clock: FixedClock) -
     assert not orc.recall("release planned", as_of=before - 10 * 86_400_000).items
 
 
-@pytest.mark.engines
 def test_what_is_retracted_or_over_is_not_recalled(orc: Orchestrator, clock: FixedClock) -> None:
     kept, gone, over = remember(
         orc, "The lamp is red.", "Anna repaired a lamp.", "A lamp needs 40 watts."
@@ -207,7 +205,6 @@ def test_the_sides_of_an_open_contradiction_stand_ranks_lower(orc: Orchestrator)
     assert orc.recall("Hall A has a lamp", top_n=20).ids[0] == lamp
 
 
-@pytest.mark.engines
 def test_what_probably_changed_a_memory_takes_its_place(
     orc: Orchestrator, clock: FixedClock
 ) -> None:

@@ -71,15 +71,3 @@ def test_a_leg_of_weight_zero_is_not_run(orc: Orchestrator) -> None:
             bundle = orc.recall(question)
         assert {leg for item in bundle.items for leg in item.legs} == set(LEGS) - {left_out}
         assert one in bundle.ids
-
-
-def test_every_variant_of_the_ablation_can_rank(orc: Orchestrator) -> None:
-    orc.remember("The lamp is red.")
-    rows = ablation.variants()
-    assert next(iter(rows)) == ablation.WHOLE
-    for row in rows.values():
-        with row.ranks():
-            assert len(orc.recall("Which lamp?").items) in (0, 1)
-    with rows["without modifiers"].ranks():
-        [item] = orc.recall("Which lamp?").items
-    assert set(item.modifiers.values()) == {1.0}

@@ -29,18 +29,6 @@ def test_a_context_has_the_floor_of_the_settings(orc: Orchestrator) -> None:
     assert ids[TEXTS[1]] in orc.context("Who repairs clocks in Graz?").memory_ids
 
 
-def test_both_sides_of_a_contradiction_are_marked_in_every_format(orc: Orchestrator) -> None:
-    old, new = orc.remember("The gate opens at six."), orc.remember("The bridge opens at eight.")
-    orc.relate(new, "Contradicts", old, reason="said otherwise")
-    orc.maintenance.embed_pending()
-    for form in ("fenced", "list", "sections"):
-        text = orc.context("When do the gate and the bridge open?", format=form).text
-        first, second = ("[2]", "[1]") if form == "fenced" else ("“The bridge ", "“The gate ")
-        assert f"contradicts {first}" in text
-        assert f"contradicts {second}" in text
-        assert text.index("The gate") < text.rindex("The bridge")
-
-
 def test_short_ids_are_taken_wherever_a_memory_is_named(orc: Orchestrator) -> None:
     gate, bridge, lamp = (
         put(orc, text) for text in ("The gate is shut.", "The gate is open.", "The lamp is red.")

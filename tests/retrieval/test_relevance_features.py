@@ -267,20 +267,20 @@ def test_what_is_first_by_text_and_by_vectors_is_lifted_with_a_reason() -> None:
     assert "agreement" not in ranked[1].factors
 
 
-def test_a_turn_is_lifted_to_the_third_place_and_a_replaced_memory_not_at_all() -> None:
-    others = [rated("1", 0.9), rated("2", 0.8), rated("3", 0.7)]
-    turn = [*others, rated("4", 0.1, sequence=7)]
-    lift_agreed(turn, 4)
-    assert [each.candidate.memory_id for each in turn] == ["1", "2", "4", "3"]
-    replaced = [*others, rated("4", 0.1, status="superseded")]
-    lift_agreed(replaced, 4)
-    assert [each.candidate.memory_id for each in replaced] == ["1", "2", "3", "4"]
-
-
-def test_a_side_of_an_open_contradiction_is_not_lifted() -> None:
-    ranked = [rated("1", 0.9), rated("2", 0.1, contradiction=0.98)]
-    lift_agreed(ranked, 2)
-    assert [each.candidate.memory_id for each in ranked] == ["1", "2"]
+@pytest.mark.parametrize(
+    ("values", "order"),
+    [
+        ({"sequence": 7}, "1243"),
+        ({"status": "superseded"}, "1234"),
+        ({"contradiction": 0.98}, "1234"),
+    ],
+)
+def test_a_turn_is_lifted_to_the_third_place_and_what_is_replaced_or_open_not_at_all(
+    values: dict[str, Any], order: str
+) -> None:
+    ranked = [rated("1", 0.9), rated("2", 0.8), rated("3", 0.7), rated("4", 0.1, **values)]
+    lift_agreed(ranked, 4)
+    assert "".join(each.candidate.memory_id for each in ranked) == order
 
 
 def test_what_replaced_the_memory_that_both_legs_find_first_is_lifted_in_its_place() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 from item_worlds import item, items
+from sampling import often
 
 from memgraph.errors import InvalidInput
 from memgraph.model.context import ContextItem
@@ -15,6 +16,7 @@ rows = st.lists(
 )
 
 
+@settings(max_examples=often(160))
 @given(rows, st.integers(1, 14))
 def test_no_more_than_fit_are_left_and_the_order_of_the_rows_does_not_matter(
     items: list[ContextItem], max_items: int

@@ -37,6 +37,7 @@ def test_a_number_is_equal_or_unequal_below_or_above(
         assert passes(one, {"importance": {"$gte": weight}}) == (ways[1] or ways[2])
 
 
+@settings(max_examples=40)
 @given(times(), times())
 def test_times_are_compared_as_instants(stamp: str, other: str) -> None:
     one = item(timestamp=stamp)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from filling import NOW, Filling, fresh_database
+from filling import NOW, Filling, flushed, fresh_database
 
 from memgraph.model.enums import EdgeType, Scope
 from memgraph.model.recall import RecallRequest
@@ -43,12 +42,6 @@ VIEWS = {
 def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     """A database whose plans are read."""
     with fresh_database(tmp_path_factory.mktemp("empty")) as opened:
-        yield opened
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    with fresh_database(tmp_path) as opened:
         yield opened
 
 
@@ -147,22 +140,17 @@ def test_a_condition_binds_ids_and_never_writes_them_out() -> None:
     ).text(ENGINE)
 
 
-def test_a_view_of_nothing_shows_nothing(database: Database) -> None:
-    filling = Filling(database)
+def test_a_view_of_nothing_shows_nothing(filling: Filling) -> None:
     memory_id = filling.memory()
-    filling.flush()
-    with database.read() as connection:
+    with flushed(filling).read() as connection:
         for view in (View(Viewer(scopes=frozenset())), View(Viewer(), statuses=frozenset())):
             assert graph.visible_memories(connection, [memory_id], view) == {}
 
 
-def test_candidates_whose_reading_was_stopped_are_read_for_the_next_leg(
-    database: Database,
-) -> None:
-    filling = Filling(database)
+def test_candidates_whose_reading_was_stopped_are_read_for_the_next_leg(filling: Filling) -> None:
     for _ in range(3_000):
         filling.memory()
-    filling.flush()
+    database = flushed(filling)
     with database.read() as snapshot, database.engine.deadlines(snapshot) as deadline:
         narrowing = narrowed(RecallRequest(query="x"), Viewer(), NOW)
         reader, keys = CandidateReader(snapshot, narrowing), range(1, 3_001)

@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
+from sampling import often
 
 from memgraph.errors import DatabaseCorrupt
 from memgraph.model.enums import (
@@ -62,6 +63,7 @@ edges = st.builds(
 )
 
 
+@settings(max_examples=often(200))
 @given(memories)
 def test_a_memory_comes_back_as_it_was_validated(memory: Memory) -> None:
     stored = memory.model_dump() | {
@@ -87,6 +89,7 @@ def test_an_edge_comes_back_as_it_was_validated(edge: Edge) -> None:
     assert rows.edge_from_row(row) == edge
 
 
+@settings(max_examples=often(100))
 @given(memories, st.sampled_from(["kind", "status", "tags", "attributes"]))
 def test_a_value_that_no_constraint_lets_in_is_named_as_damage(memory: Memory, field: str) -> None:
     stored = memory.model_dump() | {"tags": "[]", "attributes": "{}", field: "{broken"}

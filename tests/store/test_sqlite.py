@@ -40,12 +40,10 @@ def failure(code: int, name: str, kind: type[Exception] = driver.OperationalErro
         (5, "SQLITE_BUSY", DatabaseBusy),
         (5 | 2 << 8, "SQLITE_BUSY_SNAPSHOT", DatabaseBusy),
         (13, "SQLITE_FULL", DatabaseFull),
-        (10, "SQLITE_IOERR", StorageError),
         (11, "SQLITE_CORRUPT", DatabaseCorrupt),
         (26, "SQLITE_NOTADB", DatabaseCorrupt),
         (14, "SQLITE_CANTOPEN", DatabaseMissing),
         (8, "SQLITE_READONLY", StorageError),
-        (1, "SQLITE_ERROR", StorageError),
         (99, "SQLITE_NEW", StorageError),
     ],
 )

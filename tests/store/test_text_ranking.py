@@ -35,7 +35,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
         yield opened
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def small_tiers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments of a few memories."""
     for name, size in (
@@ -119,7 +119,6 @@ def agree(database: Database, limit: int = 20) -> int:
     return compared
 
 
-@pytest.mark.usefixtures("small_tiers")
 @pytest.mark.parametrize("count", [0, 16, 900])
 def test_the_best_are_those_of_fts5(database: Database, count: int) -> None:
     if count:
@@ -130,7 +129,6 @@ def test_the_best_are_those_of_fts5(database: Database, count: int) -> None:
     assert (before > 0) == (count > 0)
 
 
-@pytest.mark.usefixtures("small_tiers")
 def test_what_is_left_out_of_the_sum_could_not_be_among_the_best(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,7 +140,6 @@ def test_what_is_left_out_of_the_sum_could_not_be_among_the_best(
     assert [agree(database, limit) for limit in (1, 5, 50, 1_000)] == before
 
 
-@pytest.mark.usefixtures("small_tiers")
 def test_merging_keeps_few_segments(database: Database) -> None:
     fill(database, 1_000)
     postings.merge(database)
@@ -154,7 +151,6 @@ def test_merging_keeps_few_segments(database: Database) -> None:
     assert existing[-1].last > 1_000 - postings.TAIL
 
 
-@pytest.mark.usefixtures("small_tiers")
 @pytest.mark.parametrize("many", [3, 40])
 def test_a_memory_is_found_by_the_words_that_it_has_now(database: Database, many: int) -> None:
     fill(database, 200)
@@ -175,7 +171,6 @@ def test_a_memory_is_found_by_the_words_that_it_has_now(database: Database, many
     assert remainder < postings.MOST_CHANGES
 
 
-@pytest.mark.usefixtures("small_tiers")
 @pytest.mark.parametrize("merged", [True, False])
 def test_what_may_not_be_seen_takes_no_place(database: Database, merged: bool) -> None:
     fill(database, 100)
@@ -193,7 +188,6 @@ def test_what_may_not_be_seen_takes_no_place(database: Database, merged: bool) -
         assert best(connection, ["anchor", "barge"], 29, public) == result[1:]
 
 
-@pytest.mark.usefixtures("small_tiers")
 def test_nothing_is_left_of_what_was_removed(database: Database) -> None:
     fill(database, 100)
     store(database, ["a quokka in the harbour", "a quokka at the quay"], 101)
@@ -237,7 +231,6 @@ def test_nothing_is_left_of_what_was_removed(database: Database) -> None:
         " SELECT stamp, first_pk, documents, tokens, lengths, marks FROM text_segments",
     ],
 )
-@pytest.mark.usefixtures("small_tiers")
 def test_a_rebuild_mends_what_a_check_finds(database: Database, damage: str) -> None:
     fill(database, 40)
     postings.merge(database)
@@ -249,7 +242,6 @@ def test_a_rebuild_mends_what_a_check_finds(database: Database, damage: str) -> 
     agree(database)
 
 
-@pytest.mark.usefixtures("small_tiers")
 def test_a_snapshot_shows_what_it_showed(database: Database) -> None:
     fill(database, 70)
     with database.read() as connection:
@@ -262,7 +254,6 @@ def test_a_snapshot_shows_what_it_showed(database: Database) -> None:
         assert best(connection, ["zephyr"]) == []
 
 
-@pytest.mark.usefixtures("small_tiers")
 def test_what_another_process_writes_and_merges_is_found(database: Database) -> None:
     other = SqliteStore(database.path, "orc").open(
         StorageSettings(synchronous="NORMAL", busy_timeout_ms=1000)
@@ -293,7 +284,6 @@ def test_what_was_taken_back_is_not_kept(database: Database) -> None:
         assert best(connection, ["zephyr"]) == []
 
 
-@pytest.mark.usefixtures("small_tiers")
 def test_a_draft_that_was_overtaken_is_not_committed(database: Database) -> None:
     fill(database, 40)
     with database.read() as connection:
@@ -310,11 +300,7 @@ def test_a_draft_that_was_overtaken_is_not_committed(database: Database) -> None
     agree(database)
 
 
-def test_a_bulk_load_leaves_no_long_tail(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(postings, "TAIL", 16)
-    monkeypatch.setattr(postings, "MOST_TAIL", 64)
+def test_a_bulk_load_leaves_no_long_tail(database: Database) -> None:
     fill(database, 500)
     with database.read() as connection:
         assert postings.segments(connection)[-1].last > 500 - 64 - 50
