@@ -203,10 +203,3 @@ def test_grounds_are_of_a_memory_or_of_a_run(orc: Orchestrator) -> None:
         orc.sources.lines("fact_none")
     with pytest.raises(NotFound, match="no run 'run-1'"):
         orc.graph.grounds(workflow_run_id="run-1")
-    orc.recall("oven", for_workflow_run_id="run-1")
-    assert [each.memory_id for each in orc.graph.grounds(workflow_run_id="run-1").memories] == [
-        fact
-    ]
-    source = {"source_type": "workflow_output", "captured_by": "system", "workflow_run_id": "run-2"}
-    orc.remember("The run ended.", source=source)
-    assert orc.graph.grounds(workflow_run_id="run-2").memories == ()

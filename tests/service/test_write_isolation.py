@@ -32,15 +32,6 @@ def test_a_repeated_text_is_no_duplicate_of_a_hidden_one(
     assert owner.remember(SECRET, sensitivity="Restricted") == secret
 
 
-def test_what_two_agents_say_in_the_same_words_is_seen_by_both(service: MemoryService) -> None:
-    ids = {}
-    for name in ("ana", "ben"):
-        agent = service.orchestrator("orc-1", create=True, viewer=Viewer(agent_id=name))
-        ids[name] = agent.remember("The key lies under the mat.", agent_id=name)
-        assert agent.get(ids[name]).agent_id == name
-    assert ids["ana"] != ids["ben"]
-
-
 def test_a_status_is_one_of_three_and_no_sql(owner: Orchestrator, stranger: Orchestrator) -> None:
     owner.remember(SECRET, sensitivity="Restricted")
     with pytest.raises(InvalidInput, match="active, superseded, retracted"):

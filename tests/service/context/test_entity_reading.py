@@ -165,22 +165,3 @@ def test_an_equal_item_of_another_agent_is_another_item(
     assert hers != his
     assert ana.forget(scope="GlobalScope").deleted_count == 1
     assert [each.memory_item_id for each in ben.list_items()] == [his]
-
-
-def test_facts_made_of_an_agents_turns_are_its_own(
-    service: MemoryService, orc: Orchestrator, ana: MemoryEntity, ben: MemoryEntity
-) -> None:
-    """Its turns are consolidated with their session, in which others spoke as well."""
-    orc.save_episode("We meet at noon on Mondays.", session_id="s", source_role="user")
-    said = "Fact: I moved to Lisbon in May and I work at a canary farm."
-    ana.store([item(said, tier="EpisodicMemory", sessionId="s")])
-    orc.sessions.end("s")
-    orc.jobs.consolidate("s")
-    made = [each for each in orc.memories.list(kinds=[MemoryKind.FACT]) if "Lisbon" in each.content]
-    assert made
-    assert {each.agent_id for each in made} == {"ana"}
-    assert {each.memory_item_id for each in ana.retrieve("Lisbon", "SemanticMemory")} >= {
-        each.memory_id for each in made
-    }
-    assert ben.retrieve("Lisbon") == ben.list_items() == ()
-    assert "Lisbon" not in orc.context("Who moved to Lisbon?", agent_id="ben", kinds=()).text

@@ -76,14 +76,14 @@ def test_a_session_goes_with_what_was_drawn_from_it_and_the_bulletins_that_show_
     text = orc.bulletin().bulletin.text
     before = snapshots(service, orc)
     other = orc.save_episode(OTHER, session_id="s-2", source_role="user")
-    turn = orc.save_episode(SECRET, session_id="s-1", source_role="user")
+    turn = orc.save_episode(SECRET, session_id="s-1", source_role="Quendolin")
     fact = orc.remember(f"{NAME} owns a vault", derived_from=[turn], type=MemoryType.IDENTITY)
     assert NAME in orc.bulletin().bulletin.text
     after = snapshots(service, orc)
     report = orc.erasure.erase(session_id="s-1", reason=WHY, dry_run=False)
     assert set(report.memory_ids) == {turn, fact}
     assert report.unfinished == ()
-    assert orc.get(other).content == OTHER
+    assert (orc.get(turn).source_role, orc.get(other).content) == (None, OTHER)
     assert set(report.files_removed) == set(after) - set(before)
     assert snapshots(service, orc) == before
     delivered = orc.receipts.bulletins().bulletins
@@ -102,6 +102,8 @@ def test_an_erased_memory_stays_as_a_place_without_text(orc: Orchestrator) -> No
     assert erased.item_id is None
     with pytest.raises(Conflict, match="erased"):
         orc.restore(world.secret, reason="again")
+    with pytest.raises(NotFound, match="erased"):
+        orc.remember("So he hides it well", derived_from=[world.other, world.secret])
     found = [each.memory.memory_id for each in orc.recall("zwieback tin").items]
     assert found == [world.shared]
     with pytest.raises(Conflict, match=f"already erased by {report.erasure_id}"):

@@ -75,14 +75,6 @@ def test_lines_are_those_that_were_read(orc: Orchestrator, encoding: str, end: s
     assert holding(orc, "zwieback") == []
 
 
-def test_nothing_is_derived_from_what_is_erased(orc: Orchestrator) -> None:
-    secret, other = orc.remember(SECRET), orc.remember(STAYS)
-    orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
-    with pytest.raises(NotFound, match="erased"):
-        orc.remember("So he hides it well", derived_from=[other, secret])
-    assert orc.remember("So it is in the evening", derived_from=[other])
-
-
 def test_a_link_that_waits_for_what_is_erased_goes(
     service: MemoryService, orc: Orchestrator
 ) -> None:

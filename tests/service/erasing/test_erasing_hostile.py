@@ -190,16 +190,6 @@ def test_a_file_that_writes_it_otherwise_hides_nothing(orc: Orchestrator) -> Non
         assert not [each for each in ("412", "tools", "oak", "tra", "Quendolin") if each in left]
 
 
-def test_who_said_a_turn_is_told_nowhere_once_it_is_erased(orc: Orchestrator) -> None:
-    for number, said in enumerate(("The deposit is fifty euros", "I took the safety course")):
-        orc.save_episode(
-            f"{said}, says Quendolin.", session_id="s-1", sequence=number, source_role="Quendolin"
-        )
-    report = orc.erasure.erase(session_id="s-1", reason=WHY, dry_run=False)
-    assert report.unfinished == ()
-    assert {orc.get(each).source_role for each in report.memory_ids} == {None}
-
-
 def test_a_dry_run_names_what_the_erasure_does_and_writes_nothing(orc: Orchestrator) -> None:
     dropped(orc, "notes.md", f"# Notes\n\n- {LINE}\n- Fact: {OTHER}\n")
     [mine] = [each for each in orc.memories.list() if "zwieback" in each.content]

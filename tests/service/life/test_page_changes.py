@@ -316,8 +316,10 @@ def test_my_boss_is_a_name_once_it_was_said_who_that_is(
     read(orc, "s")
     [lunch] = say(orc, "t", ("user", "I had lunch with my boss."))
     boss = orc.entities.get("my boss")
-    assert boss.canonical_name == "Dana Whitfield"
+    assert (boss.canonical_name, boss.type) == ("Dana Whitfield", "person")
     assert {each.memory_id for each in boss.memories} == {turn, facts(orc)[text], lunch}
+    # Nothing is enriched again.
+    assert all("enriched_at" in orc.get(each).attributes for each in (turn, facts(orc)[text]))
     stamps = orc.remember("Dana Whitfield collects stamps.")
     asked = orc.recall("What does my boss collect?").items
     assert "entity" in {each.memory.memory_id: each.legs for each in asked}[stamps]
@@ -365,26 +367,6 @@ def test_a_page_says_which_of_two_persons_a_last_name_means(
     assert "Petrov" not in {each.canonical_name for each in orc.entities.list()}
     orc.maintenance.rebuild(["entities"])
     assert turn in about("Vitaly Petrov")
-    assert orc.verify().ok
-
-
-def test_entities_and_aliases_come_with_the_facts_and_nothing_is_enriched_again(
-    orc: Orchestrator, model: PageModel
-) -> None:
-    turns = say(orc, "s", ("user", "My sister myra, well, Mira Holt, joined tidewater."))
-    entities = [
-        {"name": "Mira Holt", "type": "person", "same_as": "Myra"},
-        {"name": "tidewater", "type": "Organization", "same_as": ""},
-        {"name": "Somebody Else", "type": "person", "same_as": ""},
-    ]
-    text = "Mira Holt works at tidewater."
-    model.then({"add": [add(text, [1], "joined tidewater", entities=entities)]})
-    read(orc, "s")
-    fact = facts(orc)[text]
-    found = orc.entities.get("tidewater")
-    assert (found.type, found.mention_count) == ("organization", 2)
-    assert orc.entities.get("Myra").entity_id == orc.entities.get("Mira Holt").entity_id
-    assert all("enriched_at" in orc.get(each).attributes for each in (fact, *turns))
     assert orc.verify().ok
 
 
