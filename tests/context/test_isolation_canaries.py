@@ -415,9 +415,7 @@ REFUSED: dict[str, Attempt] = {
 """Methods that take a memory's id and have to know none that is hidden."""
 
 OPERATOR = "the operator's: it works on the whole database, whoever's handle it is called on"
-WRITES = (
-    "takes what the caller says and gives its own id: see tests/service/test_write_isolation.py"
-)
+WRITES = "takes what the caller says and gives its own id: see tests/service/test_orchestrator.py"
 HOST = "the host's own: its callbacks get the id of every session"
 PIPELINE = "the ingest pipeline's: it is handed what it works on"
 HOOKS = "the hooks of a turn, on every route: tests/isolation/test_routes_walked.py"

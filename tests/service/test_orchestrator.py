@@ -10,7 +10,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from working import put
 
-from memgraph import EdgeType, MemoryService, MemoryStatus, MemoryType, Orchestrator
+from memgraph import (
+    EdgeType,
+    MemoryService,
+    MemoryStatus,
+    MemoryType,
+    Orchestrator,
+    Sensitivity,
+    Viewer,
+)
 from memgraph.clock import FixedClock
 from memgraph.errors import Conflict, IllegalTransition, InvalidInput, NotFound
 from memgraph.model.enums import MemoryKind
@@ -396,3 +404,63 @@ def test_a_subgraph_takes_types_by_name_and_says_which_there_are(orc: Orchestrat
         orc.graph.subgraph([one], edge_types=["Nope"])
     with pytest.raises(InvalidInput, match="list"):
         orc.graph.subgraph(one)
+
+
+def test_a_turn_is_the_same_by_its_session_its_id_its_role_and_its_text(orc: Orchestrator) -> None:
+    given = {"session_id": "monday", "source_role": "user", "turn_id": "t-1"}
+    first = orc.save_episode("Yes.", **given)
+    assert orc.save_episode("Yes.", **given) == first
+    others = [
+        orc.save_episode("No.", **given),
+        orc.save_episode("Yes.", **(given | {"source_role": "assistant"})),
+        orc.save_episode("Yes.", **(given | {"turn_id": "t-2"})),
+        orc.save_episode("Yes.", **(given | {"session_id": "tuesday"})),
+    ]
+    assert len({first, *others}) == 5
+    orc.retract(first, reason="misheard")
+    assert orc.save_episode("Yes.", **given) not in {first, *others}
+
+
+def test_a_file_that_was_cut_off_can_be_handed_over_again(orc: Orchestrator) -> None:
+    turns = [
+        {"content": f"Line {at}.", "session_id": "s", "source_role": "user", "turn_id": f"t{at}"}
+        for at in range(20)
+    ]
+    orc.save_episodes(turns[:13])
+    outcomes = [each.outcome for each in orc.save_episodes([*turns, turns[3]])]
+    assert outcomes == ["duplicate"] * 13 + ["stored"] * 7 + ["duplicate"]
+    [session] = orc.sessions.list()
+    assert session.turns == 20
+
+
+SECRET = "The vault code is 8."
+
+
+@pytest.fixture
+def owner(service: MemoryService) -> Orchestrator:
+    viewer = Viewer(clearance=Sensitivity.RESTRICTED, project_ids=frozenset({"p"}))
+    return service.orchestrator("orc-1", create=True, viewer=viewer)
+
+
+@pytest.fixture
+def stranger(service: MemoryService, owner: Orchestrator) -> Orchestrator:
+    return service.orchestrator("orc-1")
+
+
+@pytest.mark.parametrize("as_what", ["Internal", "Restricted"])
+def test_a_repeated_text_is_no_duplicate_of_a_hidden_one(
+    owner: Orchestrator, stranger: Orchestrator, as_what: str
+) -> None:
+    secret = owner.remember(SECRET, sensitivity="Restricted")
+    [outcome] = stranger.remember_many([{"content": SECRET, "sensitivity": as_what}])
+    assert outcome.outcome == "stored"
+    assert outcome.memory_id != secret
+    assert owner.remember(SECRET, sensitivity="Restricted") == secret
+
+
+def test_a_status_is_one_of_three_and_no_sql(owner: Orchestrator, stranger: Orchestrator) -> None:
+    owner.remember(SECRET, sensitivity="Restricted")
+    with pytest.raises(InvalidInput, match="active, superseded, retracted"):
+        stranger.memories.list(statuses=["active') OR ('1'='1"])  # type: ignore[list-item]
+    with pytest.raises(InvalidInput, match="Preference"):
+        stranger.memories.list(types=["Nope"])  # type: ignore[list-item]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from memgraph import (
 )
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.context import ContextRequest
+from memgraph.model.enums import MemoryStatus as Status
 from memgraph.model.turns import DiagnosisFinding
 from memgraph.operations.life.models import LanguageModel
 from memgraph.operations.write.embedding import EmbeddingRun, EmbeddingWorker
@@ -428,3 +430,75 @@ def test_a_memory_that_appears_later_is_used(tmp_path: Path) -> None:
         assert "orchestrator.missing" in hooks.on_message("x y", conversation_id="c").codes
         service.orchestrator("a", create=True)
         assert hooks.on_message("x y", conversation_id="c").codes == ()
+
+
+PLAN = {"workflow_run_id": "r", "step_id": "plan"}
+WORK = {"workflow_run_id": "r", "step_id": "work"}
+
+
+def test_what_a_step_ticks_is_open_no_longer(orc: Orchestrator, hooks: MemoryHooks) -> None:
+    opened = hooks.on_step_output("- [ ] Tell the pilot\n- [ ] Buy rope", **PLAN).memory_ids
+    written = hooks.on_step_output("- [x]  Tell the  pilot", **WORK)
+    [event] = written.memory_ids
+    assert orc.get(event).content == "Done: Tell the pilot"
+    assert [each.outcome for each in written.edges] == ["stored"]
+    assert [orc.get(each).status for each in opened] == [Status.SUPERSEDED, Status.ACTIVE]
+    text = hooks.on_step("What is left?", **WORK).bulletin
+    assert "Buy rope" in text
+    assert ", Todo: Tell the pilot" not in text
+    # Told again it changes nothing; opened anew and done anew it is done.
+    assert hooks.on_step_output("- [x] Tell the pilot", **WORK).edges == ()
+    [again] = hooks.on_step_output("- [ ] Tell the pilot", **PLAN).memory_ids
+    assert orc.get(again).status is Status.ACTIVE
+    hooks.on_step_output("- [x] Tell the pilot", **WORK)
+    assert orc.get(again).status is Status.SUPERSEDED
+
+
+def test_what_a_person_or_another_place_has_to_do_stays_open(
+    service: MemoryService, hooks: MemoryHooks
+) -> None:
+    orc = service.orchestrator("a", viewer=Viewer(project_ids=frozenset({"p"})))
+    of_a_person = orc.remember("Tell the pilot", type="Todo", importance=44)
+    decided = hooks.on_step_output("Decision: Buy rope", **PLAN).memory_ids
+    there = hooks.on_step_output("- [ ] Tell the pilot", **PLAN, project_id="p").memory_ids
+    written = hooks.on_step_output("- [x] Tell the pilot\n- [x] Buy rope", **WORK)
+    assert len(written.memory_ids) == 2
+    assert written.edges == ()
+    for each in (of_a_person, *decided, *there):
+        assert orc.get(each).status is Status.ACTIVE
+
+
+STEP = {"workflow_run_id": "r", "step_id": "s"}
+TALK = {"conversation_id": "c"}
+
+
+WRONG: list[Callable[[Any], Any]] = [
+    lambda one: one.record_findings("The pump leaks."),
+    lambda one: one.record_findings(["The pump leaks.", 5]),
+    lambda one: one.end_task("k", "abc", project_id="p"),
+    lambda one: one.on_transcript({"content": "hi"}, **TALK),
+    lambda one: one.on_step_output(5, **STEP),
+    lambda one: one.on_message(None, **TALK),
+    lambda one: one.on_message("hi", conversation_id=""),
+    lambda one: one.on_message("hi"),
+    lambda one: one.on_message("hi", **TALK, speeker="Ana"),
+    lambda one: one.on_message("hi", **TALK, deadline_ms=True),
+    lambda one: one.on_diagnostics("why?", memory_ids="fact_1"),
+]
+
+
+def test_what_is_none_of_them_is_refused_and_nothing_is_stored(
+    orc: Orchestrator, hooks: MemoryHooks
+) -> None:
+    before = orc.maintenance.stats()["memories"]
+    for call in WRONG:
+        with pytest.raises(InvalidInput):
+            call(hooks)
+    assert hooks.close() == 0
+    assert orc.maintenance.stats()["memories"] == before
+
+
+def test_hooks_are_made_of_a_service() -> None:
+    service: Any = "root"
+    with pytest.raises(InvalidInput, match="service"):
+        MemoryHooks(service, "z")
