@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 from processes import Process
-from working import put
+from working import put, working
 
 from memgraph import ContextAssembler, MemoryService, Sensitivity
 from memgraph.errors import AccessDenied, InvalidInput, OrchestratorMissing
 from memgraph.ids import CountingIds
 from memgraph.model.context import AgentProfile, BlockFormat, ContextRequest, Task, TierShares
 from memgraph.model.enums import Scope
+from memgraph.model.receipts import Receipt
 from memgraph.rules.budget import token_cost
 from memgraph.rules.scope import Viewer
-from tests.working import working
 
 NAME = "orc"
 TASK = Task(task_id="t1", project_id="web")
@@ -49,18 +49,9 @@ def remember(service: MemoryService, text: str, place: str = "global", **fields:
     return put(handle, text, scope=scope, scope_id=scope_id or None, **fields)
 
 
-def receipt(service: MemoryService, receipt_id: str) -> tuple[dict[str, Any], list[str]]:
-    with service.opened(NAME) as opened:
-        opened.receipts.flush()
-        with opened.database.read() as connection:
-            [(asked,)] = connection.exec_driver_sql(
-                "SELECT request FROM recalls WHERE recall_id = ?", (receipt_id,)
-            )
-            items = connection.exec_driver_sql(
-                "SELECT memory_id FROM recall_items WHERE recall_id = ? ORDER BY rank",
-                (receipt_id,),
-            )
-            return json.loads(asked), [one for (one,) in items]
+def receipt(service: MemoryService, receipt_id: str) -> Receipt:
+    viewer = Viewer(session_ids=frozenset({"t1"}))
+    return service.orchestrator(NAME, viewer=viewer).receipts.get(receipt_id)
 
 
 def test_a_context_holds_what_the_task_its_project_and_everybody_know(
@@ -143,10 +134,11 @@ def test_the_receipt_names_exactly_the_items_and_whom_they_were_for(
     found = assembler(service).build_context(
         TASK, query="parser line 7", budget_tokens=400, conversation_id="c", step_id="s"
     )
-    asked, items = receipt(service, found.receipt_id)
-    assert items == list(found.memory_ids)
-    assert 0 < len(items) < 30
-    assert found.left_out_count == 30 - len(items)
+    kept = receipt(service, found.receipt_id)
+    asked = kept.asked
+    assert tuple(each.memory_id for each in kept.items) == found.memory_ids
+    assert 0 < len(kept.items) < 30
+    assert found.left_out_count == 30 - len(kept.items)
     assert asked["purpose"] == "build_context"
     assert (asked["task_id"], asked["project_id"]) == ("t1", "web")
     assert (asked["conversation_id"], asked["step_id"]) == ("c", "s")
@@ -236,8 +228,7 @@ def test_a_receipt_tells_why_what_is_in_it_and_how_many_were_left_out(
         remember(service, f"Number {number} of what else there is to say of it. " * 8)
     query = "When does the harbour close?"
     found = assembler(service).build_context("t1", query=query, budget_tokens=400)
-    viewer = Viewer(session_ids=frozenset({"t1"}))
-    kept = service.orchestrator(NAME, viewer=viewer).receipts.get(found.receipt_id)
+    kept = receipt(service, found.receipt_id)
     for item, packed in zip(kept.items, found.items, strict=True):
         assert item.memory_id == packed.memory_id
         assert item.reasons == packed.reasons + (("shortened",) if packed.shortened else ())

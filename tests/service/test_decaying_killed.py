@@ -16,7 +16,7 @@ from memgraph.model.enums import MemoryStatus
 from memgraph.operations.life import decay as decaying
 from memgraph.store import decay as decay_rows
 
-FACTS, PROTECTED = 600, 20
+FACTS, PROTECTED = 300, 20
 
 
 def retire(root: Path, begun: Path, retired: Path) -> None:
@@ -74,11 +74,11 @@ def require_the_end(root: Path) -> None:
 
 def test_killed_again_and_again(root: Path) -> None:
     chance = random.Random(7)
-    for number in range(4):
+    for number in range(3):
         process, _ = begin(root, number)
-        time.sleep(chance.uniform(0.0, 0.25))
+        time.sleep(chance.uniform(0.0, 0.12))
         process.kill()
-    process, retired = begin(root, 4)
+    process, retired = begin(root, 3)
     assert process.wait() == 0
     assert 0 <= int(retired.read_text()) <= FACTS
     require_the_end(root)

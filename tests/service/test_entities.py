@@ -421,6 +421,8 @@ def test_a_full_name_that_not_all_may_read_takes_no_name_of_one_word(
     before = other.entities.get("Petrov")
     knowing.remember("Mr. Vitaly Petrov lives in Kyiv.", **hidden)
     assert other.entities.get("Petrov") == before
+    knowing.maintenance.rebuild(["entities"])
+    assert other.entities.get("Petrov") == before
     knowing.remember("Mr. Vitaly Petrov has a boat.")
     knowing.maintenance.rebuild(["entities"])
     assert other.entities.get("Petrov").canonical_name == "Vitaly Petrov"

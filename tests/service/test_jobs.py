@@ -163,7 +163,9 @@ def test_of_runs_about_hidden_sessions_only_the_end_is_told(
     assert (quiet.session_id, quiet.reason, quiet.counts, quiet.rejected) == (None, None, {}, ())
 
 
-def test_a_due_job_runs_once(service: MemoryService, orc: Orchestrator, clock: FixedClock) -> None:
+def test_a_due_job_runs_once_and_a_clock_that_was_ahead_switches_nothing_off(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock
+) -> None:
     moved(clock, FIRST - 1)
     assert passed(service) == []
     moved(clock, FIRST)
@@ -174,6 +176,14 @@ def test_a_due_job_runs_once(service: MemoryService, orc: Orchestrator, clock: F
     moved(clock, FIRST + 30 * DAY_MS + 1)
     [run] = passed(service)
     assert run.due_at == FIRST + 30 * DAY_MS
+    moved(clock, FIRST + 3_650 * DAY_MS)
+    assert len(passed(service)) == 1
+    moved(clock, FIRST + 30 * DAY_MS)
+    for _ in range(3):
+        clock.advance(days=1)
+        assert [each.due_at for each in passed(service)] == [clock.now_ms()]
+    clock.advance(days=3)
+    assert service.health(orc.name)["degraded"] == ["jobs.overdue"]
 
 
 def test_a_run_that_is_asked_to_stop_is_caught_up(
@@ -314,21 +324,6 @@ def test_a_changed_schedule_is_heeded_by_a_worker_that_runs(
         config.write_text(f"[memory.schedule]\ndecay = '30 3 * * *'\n{off}")
         worker.once()
     assert [each.due_at for each in ran] == [FIRST - 30 * 60_000]
-
-
-def test_a_clock_that_was_ahead_once_switches_nothing_off(
-    service: MemoryService, orc: Orchestrator, clock: FixedClock
-) -> None:
-    moved(clock, FIRST)
-    assert len(passed(service)) == 1
-    clock.advance(days=3650)
-    assert len(passed(service)) == 1
-    clock.advance(days=-3650)
-    for _ in range(3):
-        clock.advance(days=1)
-        assert [each.due_at for each in passed(service)] == [clock.now_ms()]
-    clock.advance(days=3)
-    assert service.health(orc.name)["degraded"] == ["jobs.overdue"]
 
 
 def test_what_was_made_under_a_clock_that_was_ahead_is_kept_in_order(
