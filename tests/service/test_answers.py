@@ -33,7 +33,6 @@ def service(tmp_path: Path, server: ModelServer) -> Iterator[MemoryService]:
         "memory.llm.provider": "litellm/openai/any",
         "memory.llm.api_base": server.url,
         "memory.llm.api_key_from": "MY_KEY",
-        "memory.llm.timeout_s": 2.0,
         "memory.receipts.query_text": True,
     }
     with MemoryService(
