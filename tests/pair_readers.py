@@ -42,15 +42,21 @@ class ScriptedReader:
 
 
 def reading(
-    root: Path, reader: ScriptedReader, *, url: str = "", clock: Clock | None = None
+    root: Path,
+    reader: ScriptedReader | None = None,
+    *,
+    url: str = "",
+    clock: Clock | None = None,
+    config: Mapping[str, object] | None = None,
+    environ: Mapping[str, str] | None = None,
 ) -> MemoryService:
     """A repeatable service that compares by a reader, when it is told to ``settle``."""
     return MemoryService(
         root,
-        config={"memory.storage.url": url},
+        config={"memory.storage.url": url, **(config or {})},
         clock=clock or FixedClock(),
         ids=CountingIds(),
-        environ={},
+        environ=environ or {},
         background=False,
         pair_reader=reader,
     )

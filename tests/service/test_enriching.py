@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -10,10 +11,9 @@ from unittest.mock import patch
 import pytest
 from model_server import KEY, ModelServer
 from page_models import settings
+from pair_readers import reading
 
 from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
-from memgraph.clock import FixedClock
-from memgraph.ids import CountingIds
 from memgraph.model.enums import JobState
 from memgraph.model.jobs import JobReport
 from memgraph.operations.life import enrichment as enriching
@@ -39,30 +39,35 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def opened_with(tmp_path: Path, **config: Any) -> MemoryService:
-    return MemoryService(
-        tmp_path / "root",
-        clock=FixedClock(),
-        ids=CountingIds(),
-        environ={"KEY": KEY},
-        background=False,
-        config=config,
-    )
+    return reading(tmp_path / "root", config=config, environ={"KEY": KEY})
 
 
-def run(
-    service: MemoryService, *, limit: int = 50, max_entities: int = 2, **options: Any
-) -> JobReport:
+@pytest.fixture
+def asked(tmp_path: Path, server: ModelServer) -> Iterator[Orchestrator]:
+    """An orchestrator that asks a model for names."""
+    with opened_with(tmp_path, **settings(server)) as service:
+        yield service.orchestrator("orc-1", create=True)
+
+
+@pytest.fixture
+def reads(tmp_path: Path, pipeline: str) -> Iterator[Orchestrator]:
+    """An orchestrator that reads names by a pipeline."""
+    with opened_with(tmp_path, **{SPACY: pipeline}) as service:
+        yield service.orchestrator("orc-1", create=True)
+
+
+def run(orc: Orchestrator, *, limit: int = 50, max_entities: int = 2, **options: Any) -> JobReport:
     with (
-        service.opened("orc-1") as opened,
+        orc._service.opened("orc-1") as opened,
         patch.multiple(enriching, MAX_ENRICHED=limit, MAX_ENTITIES=max_entities),
     ):
         return enriching.enrich(opened, now_ms=NOW, **options)
 
 
-def names(service: MemoryService) -> dict[str, list[str]]:
+def names(orc: Orchestrator) -> dict[str, list[str]]:
     """Entity names by memory text."""
     with (
-        service.opened("orc-1") as opened,
+        orc._service.opened("orc-1") as opened,
         engine.inspected(opened.paths.database) as connection,
     ):
         found: dict[str, list[str]] = {}
@@ -80,69 +85,63 @@ def stamped(orc: Orchestrator) -> dict[str, Any]:
 
 def test_without_models_it_is_skipped_with_a_reason(orc: Orchestrator) -> None:
     orc.remember("the tidewater people called")
-    report = run(orc._service)
+    report = run(orc)
     assert (report.state, report.reason) == (JobState.SKIPPED, "no_accurate_provider")
     assert stamped(orc) == {"the tidewater people called": {}}
 
 
-def test_names_are_linked_once_and_survive_a_rebuild(tmp_path: Path, pipeline: str) -> None:
+def test_names_are_linked_once_and_survive_a_rebuild(reads: Orchestrator) -> None:
     kestrel = "the kestrel board hired tidewater"
-    with opened_with(tmp_path, **{SPACY: pipeline}) as service:
-        orc = service.orchestrator("orc-1", create=True)
-        orc.remember("the tidewater people called", attributes={"mine": 1})
-        orc.remember("it rained", kind="episode", session_id="s")
-        # A name that was kept before is kept.
-        orc.remember(kestrel, attributes={"enriched_names": [["kestrel board", "other"]]})
-        report = run(service)
-        assert report.state is JobState.DONE
-        found = {"enriched": 3, "links": 2, "withheld": 0, "gone": 0, "rejected": 0}
-        assert report.counts == found
-        name = ["tidewater", "organization"]
-        assert stamped(orc) == {
-            "the tidewater people called": {
-                "mine": 1,
-                "enriched_at": NOW,
-                "enriched_names": [name],
-            },
-            "it rained": {"enriched_at": NOW},
-            kestrel: {"enriched_at": NOW, "enriched_names": [["kestrel board", "other"], name]},
-        }
-        assert run(service).counts["enriched"] == 0
-        orc.maintenance.rebuild(["entities"])
-        assert names(service) == {
-            "the tidewater people called": ["tidewater"],
-            kestrel: ["kestrel board", "tidewater"],
-        }
-        assert orc.verify().ok
+    reads.remember("the tidewater people called", attributes={"mine": 1})
+    reads.remember("it rained", kind="episode", session_id="s")
+    # A name that was kept before is kept.
+    reads.remember(kestrel, attributes={"enriched_names": [["kestrel board", "other"]]})
+    report = run(reads)
+    assert report.state is JobState.DONE
+    found = {"enriched": 3, "links": 2, "withheld": 0, "gone": 0, "rejected": 0}
+    assert report.counts == found
+    name = ["tidewater", "organization"]
+    assert stamped(reads) == {
+        "the tidewater people called": {
+            "mine": 1,
+            "enriched_at": NOW,
+            "enriched_names": [name],
+        },
+        "it rained": {"enriched_at": NOW},
+        kestrel: {"enriched_at": NOW, "enriched_names": [["kestrel board", "other"], name]},
+    }
+    assert run(reads).counts["enriched"] == 0
+    reads.maintenance.rebuild(["entities"])
+    assert names(reads) == {
+        "the tidewater people called": ["tidewater"],
+        kestrel: ["kestrel board", "tidewater"],
+    }
+    assert reads.verify().ok
 
 
-def test_the_limit_is_kept_and_the_next_run_goes_on(tmp_path: Path, pipeline: str) -> None:
-    with opened_with(tmp_path, **{SPACY: pipeline}) as service:
-        orc = service.orchestrator("orc-1", create=True)
-        for number in range(5):
-            orc.remember(f"note {number} of tidewater")
-        seen: list[tuple[str, int, int]] = []
-        report = run(service, limit=2, progress=lambda *told: seen.append(told))
-        assert report.counts["enriched"] == 2
-        assert (seen[0], seen[-1]) == (("enrichment", 0, 2), ("enrichment", 2, 2))
-        enriched = {f"note {number} of tidewater" for number in range(2)}
-        assert {text for text, each in stamped(orc).items() if each} == enriched
-        assert run(service, stop=lambda: True).counts["enriched"] == 0
-        assert run(service, limit=9).counts["enriched"] == 3
-        assert orc.verify().ok
+def test_the_limit_is_kept_and_the_next_run_goes_on(reads: Orchestrator) -> None:
+    for number in range(5):
+        reads.remember(f"note {number} of tidewater")
+    seen: list[tuple[str, int, int]] = []
+    report = run(reads, limit=2, progress=lambda *told: seen.append(told))
+    assert report.counts["enriched"] == 2
+    assert (seen[0], seen[-1]) == (("enrichment", 0, 2), ("enrichment", 2, 2))
+    enriched = {f"note {number} of tidewater" for number in range(2)}
+    assert {text for text, each in stamped(reads).items() if each} == enriched
+    assert run(reads, stop=lambda: True).counts["enriched"] == 0
+    assert run(reads, limit=9).counts["enriched"] == 3
+    assert reads.verify().ok
 
 
 def test_memories_that_name_many_retracted_ones_and_reflections_are_passed_over(
-    tmp_path: Path, pipeline: str
+    reads: Orchestrator,
 ) -> None:
-    with opened_with(tmp_path, **{SPACY: pipeline}) as service:
-        orc = service.orchestrator("orc-1", create=True)
-        orc.remember("tidewater wrote to a@example.org, b@example.org and c@example.org")
-        orc.remember("tidewater in a reflection", kind="reflection")
-        orc.retract(orc.remember("tidewater was wrong"), reason="wrong")
-        assert run(service).counts["enriched"] == 0
-        assert run(service, max_entities=3).counts["enriched"] == 1, "another limit, another look"
-        assert run(service, max_entities=3).counts["enriched"] == 0
+    reads.remember("tidewater wrote to a@example.org, b@example.org and c@example.org")
+    reads.remember("tidewater in a reflection", kind="reflection")
+    reads.retract(reads.remember("tidewater was wrong"), reason="wrong")
+    assert run(reads).counts["enriched"] == 0
+    assert run(reads, max_entities=3).counts["enriched"] == 1, "another limit, another look"
+    assert run(reads, max_entities=3).counts["enriched"] == 0
 
 
 def says(*entities: tuple[str, str]) -> str:
@@ -150,106 +149,93 @@ def says(*entities: tuple[str, str]) -> str:
 
 
 def test_a_model_that_is_down_stops_the_run_and_loses_nothing(
-    tmp_path: Path, server: ModelServer
+    asked: Orchestrator, server: ModelServer
 ) -> None:
-    with opened_with(tmp_path, **settings(server)) as service:
-        orc = service.orchestrator("orc-1", create=True)
-        texts = [f"tidewater {number}" for number in range(enriching.BATCH + 2)]
-        for text in texts:
-            orc.remember(text)
-        good = server.writes(says(("tidewater", "project")))
-        server.behave(good, server.fails(503))
-        report = run(service)
-        assert (report.state, report.error_code) == (JobState.FAILED, "provider.unavailable")
-        assert report.counts["enriched"] == enriching.BATCH
-        assert len(server.requests) == 2, "nobody is asked once the model is down"
-        assert {key for key, each in stamped(orc).items() if each} == set(texts[: enriching.BATCH])
-        server.behave(good)
-        assert run(service).counts["enriched"] == 2
-        assert set(names(service)) == set(texts)
-        assert orc.verify().ok
+    texts = [f"tidewater {number}" for number in range(enriching.BATCH + 2)]
+    for text in texts:
+        asked.remember(text)
+    good = server.writes(says(("tidewater", "project")))
+    server.behave(good, server.fails(503))
+    report = run(asked)
+    assert (report.state, report.error_code) == (JobState.FAILED, "provider.unavailable")
+    assert report.counts["enriched"] == enriching.BATCH
+    assert len(server.requests) == 2, "nobody is asked once the model is down"
+    assert {key for key, each in stamped(asked).items() if each} == set(texts[: enriching.BATCH])
+    server.behave(good)
+    assert run(asked).counts["enriched"] == 2
+    assert set(names(asked)) == set(texts)
+    assert asked.verify().ok
 
 
-def test_a_text_that_is_refused_holds_up_no_other(tmp_path: Path, server: ModelServer) -> None:
-    with opened_with(tmp_path, **settings(server)) as service:
-        orc = service.orchestrator("orc-1", create=True)
-        ids = [orc.remember(f"tidewater {word}") for word in ("one", "two", "three", "four")]
-        good = server.writes(says(("tidewater", "project")))
-        # All four together are refused, then the second one alone.
-        server.behave(server.fails(400), good, server.fails(400), good)
-        report = run(service)
-        assert (report.state, report.counts["enriched"]) == (JobState.DONE, 4)
-        assert [(each.code, each.where) for each in report.rejected] == [
-            ("provider.rejected", ids[1])
-        ]
-        # The name that the others told is known by then.
-        assert set(names(service)) == {orc.get(each).content for each in ids}
-        assert all(stamped(orc).values())
-        assert run(service).counts["enriched"] == 0
-        assert orc.verify().ok
+def test_a_text_that_is_refused_holds_up_no_other(asked: Orchestrator, server: ModelServer) -> None:
+    ids = [asked.remember(f"tidewater {word}") for word in ("one", "two", "three", "four")]
+    good = server.writes(says(("tidewater", "project")))
+    # All four together are refused, then the second one alone.
+    server.behave(server.fails(400), good, server.fails(400), good)
+    report = run(asked)
+    assert (report.state, report.counts["enriched"]) == (JobState.DONE, 4)
+    assert [(each.code, each.where) for each in report.rejected] == [("provider.rejected", ids[1])]
+    # The name that the others told is known by then.
+    assert set(names(asked)) == {asked.get(each).content for each in ids}
+    assert all(stamped(asked).values())
+    assert run(asked).counts["enriched"] == 0
+    assert asked.verify().ok
 
 
 def test_texts_refused_in_a_row_end_the_run_and_the_next_goes_on(
-    tmp_path: Path, server: ModelServer
+    asked: Orchestrator, server: ModelServer
 ) -> None:
-    with opened_with(tmp_path, **settings(server)) as service:
-        orc = service.orchestrator("orc-1", create=True)
-        for number in range(6):
-            orc.remember(f"tidewater {number}")
-        server.behave(server.fails(422))
-        report = run(service)
-        assert (report.state, report.error_code) == (JobState.FAILED, "provider.rejected")
-        assert len(server.requests) == 4
-        assert sum(bool(each) for each in stamped(orc).values()) == 2
-        server.behave(*[server.fails(422)] * 2, server.writes(says(("tidewater", "project"))))
-        assert run(service).state is JobState.DONE
-        assert len(names(service)) == 3
+    for number in range(6):
+        asked.remember(f"tidewater {number}")
+    server.behave(server.fails(422))
+    report = run(asked)
+    assert (report.state, report.error_code) == (JobState.FAILED, "provider.rejected")
+    assert len(server.requests) == 4
+    assert sum(bool(each) for each in stamped(asked).values()) == 2
+    server.behave(*[server.fails(422)] * 2, server.writes(says(("tidewater", "project"))))
+    assert run(asked).state is JobState.DONE
+    assert len(names(asked)) == 3
 
 
 def test_a_key_or_model_that_is_refused_costs_no_memory(
-    tmp_path: Path, server: ModelServer
+    asked: Orchestrator, server: ModelServer
 ) -> None:
-    with opened_with(tmp_path, **settings(server)) as service:
-        orc = service.orchestrator("orc-1", create=True)
-        orc.remember("tidewater one")
-        orc.remember("tidewater two")
-        for number, status in enumerate((401, 403, 404), 1):
-            server.behave(server.fails(status))
-            report = run(service)
-            assert (report.state, report.error_code) == (JobState.FAILED, "provider.rejected")
-            assert len(server.requests) == number
-        assert not any(stamped(orc).values())
+    asked.remember("tidewater one")
+    asked.remember("tidewater two")
+    for number, status in enumerate((401, 403, 404), 1):
+        server.behave(server.fails(status))
+        report = run(asked)
+        assert (report.state, report.error_code) == (JobState.FAILED, "provider.rejected")
+        assert len(server.requests) == number
+    assert not any(stamped(asked).values())
 
 
 def test_what_was_withheld_comes_again_when_the_limit_is_raised(
     tmp_path: Path, server: ModelServer
 ) -> None:
     server.behave(server.writes(says(("tidewater", "project"))))
+    viewer = Viewer(clearance=Sensitivity.RESTRICTED)
     with opened_with(tmp_path, **settings(server)) as service:
-        orc = service.orchestrator(
-            "orc-1", create=True, viewer=Viewer(clearance=Sensitivity.RESTRICTED)
-        )
+        orc = service.orchestrator("orc-1", create=True, viewer=viewer)
         orc.remember("tidewater hired", sensitivity="Confidential")
-        assert run(service).counts["withheld"] == 1
+        assert run(orc).counts["withheld"] == 1
     with opened_with(tmp_path, **settings(server), **{MOST: "Confidential"}) as service:
-        assert run(service).counts["enriched"] == 1
-        assert run(service).counts["enriched"] == 0
+        orc = service.orchestrator("orc-1")
+        assert [run(orc).counts["enriched"] for _ in range(2)] == [1, 0]
 
 
 def test_nonsense_is_rejected_by_item_and_changes_nothing_else(
-    tmp_path: Path, server: ModelServer
+    asked: Orchestrator, server: ModelServer
 ) -> None:
-    with opened_with(tmp_path, **settings(server)) as service:
-        orc = service.orchestrator("orc-1", create=True)
-        for number, answer in enumerate(("no", says(("Nowhere", "location")))):
-            memory_id = orc.remember(f"tidewater {number}")
-            server.behave(server.writes(answer))
-            report = run(service)
-            assert report.state is JobState.DONE
-            assert [each.where for each in report.rejected] == [memory_id]
-            assert report.counts["links"] == 0
-        assert names(service) == {}
-        assert orc.verify().ok
+    for number, answer in enumerate(("no", says(("Nowhere", "location")))):
+        memory_id = asked.remember(f"tidewater {number}")
+        server.behave(server.writes(answer))
+        report = run(asked)
+        assert report.state is JobState.DONE
+        assert [each.where for each in report.rejected] == [memory_id]
+        assert report.counts["links"] == 0
+    assert names(asked) == {}
+    assert asked.verify().ok
 
 
 def test_a_pipeline_may_read_what_a_model_may_not(
@@ -260,28 +246,26 @@ def test_a_pipeline_may_read_what_a_model_may_not(
         secret = f"the {CANARY} papers"
         orc.remember(secret, sensitivity="Confidential")
         server.behave(server.writes(says()))
-        assert run(service).counts["withheld"] == 0
-        assert names(service)[secret] == [CANARY.casefold()]
+        assert run(orc).counts["withheld"] == 0
+        assert names(orc)[secret] == [CANARY.casefold()]
         assert server.requests == []
 
 
 def test_what_was_taken_back_while_the_model_thought_stays_as_it_is(
-    tmp_path: Path, server: ModelServer
+    asked: Orchestrator, server: ModelServer
 ) -> None:
-    with opened_with(tmp_path, **settings(server)) as service:
-        orc = service.orchestrator("orc-1", create=True)
-        memory_id = orc.remember("tidewater one")
-        answer = server.writes(says(("tidewater", "project")))
+    memory_id = asked.remember("tidewater one")
+    answer = server.writes(says(("tidewater", "project")))
 
-        def thinking(request: dict[str, Any]) -> Any:
-            orc.retract(memory_id, reason="wrong")
-            return answer(request)
+    def thinking(request: dict[str, Any]) -> Any:
+        asked.retract(memory_id, reason="wrong")
+        return answer(request)
 
-        server.behave(thinking)
-        report = run(service)
-        assert (report.counts["gone"], report.counts["enriched"]) == (1, 0)
-        assert names(service) == {}
-        assert orc.get(memory_id).attributes == {}
+    server.behave(thinking)
+    report = run(asked)
+    assert (report.counts["gone"], report.counts["enriched"]) == (1, 0)
+    assert names(asked) == {}
+    assert asked.get(memory_id).attributes == {}
 
 
 def test_attributes_that_only_look_like_names_name_nothing(orc: Orchestrator) -> None:
@@ -290,7 +274,7 @@ def test_attributes_that_only_look_like_names_name_nothing(orc: Orchestrator) ->
         said = {"enriched_names": forged, "enriched_at": 5}
         orc.remember(f"tidewater {len(orc.memories.list())}", attributes=said)
     orc.maintenance.rebuild(["entities"])
-    assert names(orc._service) == {}
+    assert names(orc) == {}
     assert orc.verify().ok
 
 

@@ -38,7 +38,6 @@ def _forked(monkeypatch: pytest.MonkeyPatch) -> None:
         faults.copied_and_restored,
         faults.paths_swapped,
         attacks.logs_torn,
-        attacks.cells_damaged,
     ],
 )
 def test_nothing_is_lost_doubled_or_changed(

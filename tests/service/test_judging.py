@@ -13,13 +13,12 @@ from page_models import PageModel, add, settings, written
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
-from memgraph.ids import CountingIds
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.values import Edge
 from memgraph.operations.life import pages
 from memgraph.operations.write.comparisons import ComparisonRun
 from memgraph.providers import usage
-from tests.pair_readers import CHANGES, ScriptedReader
+from tests.pair_readers import CHANGES, ScriptedReader, reading
 
 pytestmark = pytest.mark.usefixtures("asks_once")
 
@@ -37,19 +36,11 @@ ANN = {
 
 def start(
     root: Path,
-    given: dict[str, Any],
+    config: dict[str, Any],
     clock: FixedClock | None = None,
     reader: ScriptedReader | None = None,
 ) -> MemoryService:
-    return MemoryService(
-        root,
-        clock=clock or FixedClock(),
-        ids=CountingIds(),
-        environ={"KEY": "k"},
-        background=False,
-        config=given,
-        pair_reader=reader,
-    )
+    return reading(root, reader, clock=clock, config=config, environ={"KEY": "k"})
 
 
 @pytest.fixture
