@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from socketserver import BaseRequestHandler, ThreadingTCPServer
 
@@ -144,21 +143,6 @@ def test_a_server_that_is_away_is_asked_once_for_all_its_orchestrators(tmp_path:
         away.shutdown()
 
 
-def test_keys_are_those_of_the_database(tmp_path: Path, url: str) -> None:
-    clock = SystemClock()
-    one, other = (KeyStore(tmp_path / name, clock, url=url) for name in "ab")
-    assert not other.has_any
-    fields = {"name": "app", "orchestrators": ["orc-1"], "permissions": ["read"]}
-    made = one.create(fields)
-    assert other.find(made.secret).name == "app"
-    one.revoke(made.key.key_id)
-    with pytest.raises(Unauthenticated):
-        other.find(made.secret)
-    assert not (tmp_path / "a").exists()
-    with machine(tmp_path / "a", url) as service:
-        assert service.orchestrators() == []
-
-
 def test_a_worker_notices_what_another_machine_writes(
     tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,12 +157,8 @@ def test_a_worker_notices_what_another_machine_writes(
                 orc.save_episode("The gate closes at nine.", session_id=session, source_role="user")
                 orc.sessions.end(session)
                 at, before = time.monotonic(), len(ended)
-                assert wait_until(partial(_grew, ended, before))
+                assert wait_until(lambda before=before: len(ended) > before)
                 assert ended[before] - at < PROMPT_S
-
-
-def _grew(times: list[float], size: int) -> bool:
-    return len(times) > size
 
 
 class Writer(threading.Thread):
@@ -313,21 +293,27 @@ def test_a_role_of_one_orchestrator_reads_no_other(tmp_path: Path, roles: dict[s
         connection.close()
 
 
-def test_keys_are_written_without_the_right_to_make_tables(
+def test_keys_are_those_of_the_database_and_written_without_the_right_to_make_tables(
     tmp_path: Path, roles: dict[str, str], url: str
 ) -> None:
     from memgraph.store import postgres
 
     fields = {"name": "app", "orchestrators": ["orc-1"], "permissions": ["read"]}
-    made = KeyStore(tmp_path, SystemClock(), url=url).create(fields)
+    owners = KeyStore(tmp_path / "a", SystemClock(), url=url)
+    assert not owners.has_any
+    made = owners.create(fields)
     connection = postgres.connect(postgres.checked_url(url))
     database, role = sa.make_url(url).database, sa.make_url(roles["a"]).username
     connection.execute(f'REVOKE CREATE ON DATABASE "{database}" FROM "{role}"')
     connection.execute(f'GRANT USAGE ON SCHEMA memgraph TO "{role}"')
     connection.execute(f'GRANT SELECT, INSERT, UPDATE ON memgraph.keys TO "{role}"')
     connection.close()
-    store = KeyStore(tmp_path, SystemClock(), url=roles["a"])
+    store = KeyStore(tmp_path / "b", SystemClock(), url=roles["a"])
     assert store.find(made.secret).name == "app"
     store.revoke(made.key.key_id)
-    with pytest.raises(Unauthenticated):
-        store.find(made.secret)
+    for each in (store, owners):
+        with pytest.raises(Unauthenticated):
+            each.find(made.secret)
+    assert not (tmp_path / "a").exists()
+    with machine(tmp_path / "a", url) as service:
+        assert service.orchestrators() == []

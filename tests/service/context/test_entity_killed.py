@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
-from entity_workers import AGENT, ITEMS, ORC, SETTINGS, start, texts
+from processes import Process, wait_until
 
 from memgraph import MemoryEntity, MemoryService
 from memgraph.model.enums import MemoryStatus
 
+ORC, AGENT = "orc-1", "ana"
+ITEMS = 60
+SETTINGS = {"memory.storage.synchronous": "NORMAL", "memory.embedding.provider": "none"}
+
+
+def texts(who: str, batch: int) -> list[str]:
+    return [f"Item {number} of batch {batch} by {who}." for number in range(ITEMS)]
+
+
+def _store(root: Path, told: Path, who: str) -> None:
+    out = os.open(told, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    known = {"tier": "SemanticMemory", "scope": "GlobalScope", "source": "UserSource"}
+    with MemoryService(root, config=SETTINGS, environ={}, background=False) as service:
+        ana = MemoryEntity(service, ORC, AGENT)
+        for batch in range(100_000):
+            os.write(out, f"begun {who} {batch}\n".encode())
+            ana.store([{**known, "content": each} for each in texts(who, batch)])
+            os.write(out, f"stored {who} {batch}\n".encode())
+
+
 ROUNDS = 3
-PATIENCE_S = 60.0
 
 
 def batches(told: Path, word: str) -> set[tuple[str, int]]:
@@ -24,17 +45,19 @@ def batches(told: Path, word: str) -> set[tuple[str, int]]:
     return {(who, int(batch)) for said, who, batch in lines if said == word}
 
 
+def _grew(told: Path, before: int) -> bool:
+    return len(batches(told, "stored")) > before
+
+
 def test_a_killed_store_leaves_all_of_a_batch_or_nothing(tmp_path: Path) -> None:
     root, told = tmp_path / "root", tmp_path / "told"
     with MemoryService(root, config=SETTINGS, environ={}, background=False) as service:
         service.orchestrator(ORC, create=True)
     chance = random.Random(7)
     for number in range(ROUNDS):
-        process = start(root, told, f"p{number}")
+        process = Process(_store, root, told, f"p{number}")
         before = len(batches(told, "stored"))
-        until = time.monotonic() + PATIENCE_S
-        while len(batches(told, "stored")) == before and time.monotonic() < until:
-            time.sleep(0.005)
+        assert wait_until(partial(_grew, told, before))
         time.sleep(chance.uniform(0.0, 0.1))
         assert process.kill() == -9
     begun, stored = batches(told, "begun"), batches(told, "stored")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +11,10 @@ from unittest.mock import patch
 
 import pytest
 import sqlalchemy as sa
-from lines_extractor import Lines, fact
 
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import MS_PER_DAY, FixedClock
-from memgraph.consolidation.ports import Extractor, PageProposal, TurnPage
+from memgraph.consolidation.ports import Extractor, FactCandidate, PageProposal, PageTurn, TurnPage
 from memgraph.errors import NotFound, ProviderUnavailable
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.enums import JobState, MemoryKind, MemoryType, Sensitivity
@@ -24,6 +24,43 @@ from memgraph.operations.life.consolidation import Consolidator, SessionReport
 from memgraph.operations.life.pages import StoreChanged
 from memgraph.providers.usage import TOKENS_PER_RUN, report_tokens
 from memgraph.store import sessions as queries, tables
+
+
+def fact(turn: PageTurn, **changes: Any) -> FactCandidate:
+    values = {
+        "content": turn.content,
+        "type": MemoryType.FACT,
+        "importance": 50,
+        "confidence": 0.6,
+        "event_time": None,
+        "evidence": (turn.memory_id,),
+        "quote": turn.content,
+    }
+    return FactCandidate(**(values | changes))
+
+
+class Lines:
+    """Proposes every line. ``on_page`` is called with each page before it answers."""
+
+    name = "lines"
+
+    def __init__(
+        self,
+        on_page: Callable[[TurnPage], None] = lambda _page: None,
+        **changes: Any,
+    ) -> None:
+        self.pages: list[TurnPage] = []
+        self._on_page = on_page
+        self._changes = changes
+
+    def propose(self, page: TurnPage) -> PageProposal:
+        self.pages.append(page)
+        self._on_page(page)
+        facts = [
+            fact(turn, **self._changes) for turn in page.turns if not turn.content.endswith("?")
+        ]
+        return PageProposal(tuple(facts))
+
 
 TEA = "Ann drinks green tea in the morning."
 DAY_MS = 86_400_000

@@ -6,16 +6,15 @@ import json
 import os
 import shutil
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import numpy as np
+import pysqlite3.dbapi2 as driver
 
 from memgraph import MemoryHooks, MemoryKind, MemoryService
 from memgraph.model.turns import TurnContext
@@ -71,16 +70,6 @@ def logged(service: MemoryService, event: str) -> list[dict[str, str]]:
     return [each for line in lines if (each := json.loads(line))["event"] == event]
 
 
-HOLD = """
-import sqlite3, sys
-connection = sqlite3.connect(sys.argv[1], isolation_level=None)
-connection.execute("BEGIN IMMEDIATE")
-print("held", flush=True)
-sys.stdin.readline()
-connection.execute("ROLLBACK")
-"""
-
-
 def test_a_held_database_delays_messages_and_loses_none(tmp_path: Path) -> None:
     with (
         serving(tmp_path, **{"memory.storage.busy_timeout_ms": 300}) as service,
@@ -90,21 +79,14 @@ def test_a_held_database_delays_messages_and_loses_none(tmp_path: Path) -> None:
         assert in_time(warm, "first", turn_id="0").acknowledged
         hooks = MemoryHooks(service, ORC, deadline_ms=DEADLINE_MS)
         path = service.paths(ORC).database
-        holder = subprocess.Popen(
-            [sys.executable, "-c", HOLD, str(path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "held\n"
-        turns = [in_time(hooks, f"message {n}", turn_id=str(n)) for n in range(1, 6)]
+        with closing(driver.connect(str(path), isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            turns = [in_time(hooks, f"message {n}", turn_id=str(n)) for n in range(1, 6)]
         assert not any(each.acknowledged for each in turns)
         assert all("capture.unacknowledged" in each.codes for each in turns)
         assert "storage.busy" in turns[-1].codes
         # Reading goes on meanwhile.
         assert "The oven is hot." in turns[-1].bulletin
-        holder.communicate("done\n")
         found = wait_for_episodes(service, 6)
         assert [each.content for each in found] == ["first", *(f"message {n}" for n in range(1, 6))]
         # Handed over again, each is known.
