@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -170,17 +170,27 @@ def test_a_run_that_was_stopped_is_ended_by_the_next(
     assert orc.verify().ok
 
 
-def two_services(tmp_path: Path, clock: FixedClock) -> tuple[MemoryService, MemoryService]:
-    made: dict[str, Any] = {"clock": clock, "environ": {}}
-    host = MemoryService(tmp_path, ids=CountingIds(), background=False, **made)
-    return host, MemoryService(tmp_path, background=False, **made)
+@pytest.fixture
+def two(tmp_path: Path, clock: FixedClock) -> Iterator[tuple[Orchestrator, Orchestrator]]:
+    """Handles of one orchestrator, of a host and of the worker beside it."""
+    made: dict[str, Any] = {"clock": clock, "environ": {}, "background": False}
+    with (
+        MemoryService(tmp_path, ids=CountingIds(), **made) as host,
+        MemoryService(tmp_path, **made) as worker,
+    ):
+        yield host.orchestrator("orc-1", create=True), worker.orchestrator("orc-1")
+
+
+def write_down(orc: Orchestrator) -> None:
+    with orc._service.opened(orc.name) as opened:
+        opened.receipts.flush()
 
 
 @pytest.mark.parametrize(
     "use", [lambda orc: orc.recall("which floor has the printer"), lambda orc: orc.bulletin()]
 )
 def test_what_another_process_used_comes_back_when_it_says_so(
-    tmp_path: Path,
+    two: tuple[Orchestrator, Orchestrator],
     clock: FixedClock,
     monkeypatch: pytest.MonkeyPatch,
     use: Callable[[Orchestrator], object],
@@ -188,49 +198,43 @@ def test_what_another_process_used_comes_back_when_it_says_so(
     def fail(*_: Any, **__: Any) -> None:
         raise DatabaseFull("no room")
 
-    host, worker = two_services(tmp_path, clock)
-    with host, worker:
-        orc = host.orchestrator("orc-1", create=True)
-        one = orc.remember("The printer is on the second floor.", source=INFERRED)
-        clock.advance(days=29)
-        use(orc)
-        other = orc.remember("The cellar key hangs by the door.", decay_rate=5)
-        clock.advance(days=2)
-        assert worker.orchestrator("orc-1").jobs.run("decay").counts["retired"] == 2
-        with host.opened("orc-1") as opened:
-            with monkeypatch.context() as patched:
-                patched.setattr(changes, "restore", fail)
-                with pytest.raises(DatabaseFull):
-                    opened.receipts.flush()
-            assert status(orc, one) is RETRACTED
-            # What cannot be restored at once is restored later.
-            opened.receipts.flush()
-        assert [status(orc, each) for each in (one, other)] == [ACTIVE, RETRACTED]
-        last = orc.trace(one).status_history[-1]
-        assert (last.reason, last.actor) == ("used before it was retired", "decay")
-        assert orc.get(one).valid_until is None
-        assert worker.orchestrator("orc-1").jobs.run("decay").counts["retired"] == 0
-        assert orc.verify().ok
+    orc, worker = two
+    one = orc.remember("The printer is on the second floor.", source=INFERRED)
+    clock.advance(days=29)
+    use(orc)
+    other = orc.remember("The cellar key hangs by the door.", decay_rate=5)
+    clock.advance(days=2)
+    assert worker.jobs.run("decay").counts["retired"] == 2
+    with monkeypatch.context() as patched:
+        patched.setattr(changes, "restore", fail)
+        with pytest.raises(DatabaseFull):
+            write_down(orc)
+    assert status(orc, one) is RETRACTED
+    # What cannot be restored at once is restored later.
+    write_down(orc)
+    assert [status(orc, each) for each in (one, other)] == [ACTIVE, RETRACTED]
+    last = orc.trace(one).status_history[-1]
+    assert (last.reason, last.actor) == ("used before it was retired", "decay")
+    assert orc.get(one).valid_until is None
+    assert worker.jobs.run("decay").counts["retired"] == 0
+    assert orc.verify().ok
 
 
 def test_what_expired_again_since_its_recall_stays_retired(
-    tmp_path: Path, clock: FixedClock
+    two: tuple[Orchestrator, Orchestrator], clock: FixedClock
 ) -> None:
-    host, worker = two_services(tmp_path, clock)
-    with host, worker:
-        orc = host.orchestrator("orc-1", create=True)
-        expired = orc.remember("The printer is on the second floor.", source=INFERRED)
-        taken_back = orc.remember("The cellar key hangs by the door.", source=INFERRED)
-        clock.advance(days=1)
-        assert orc.recall("printer").ids == (expired,)
-        clock.advance(days=20)
-        assert orc.recall("cellar key").ids == (taken_back,)
-        worker.orchestrator("orc-1").retract(taken_back, reason="wrong")
-        clock.advance(days=20)
-        assert worker.orchestrator("orc-1").jobs.run("decay").counts["retired"] == 1
-        with host.opened("orc-1") as opened:
-            opened.receipts.flush()
-        assert [status(orc, each) for each in (expired, taken_back)] == [RETRACTED] * 2
+    orc, worker = two
+    expired = orc.remember("The printer is on the second floor.", source=INFERRED)
+    taken_back = orc.remember("The cellar key hangs by the door.", source=INFERRED)
+    clock.advance(days=1)
+    assert orc.recall("printer").ids == (expired,)
+    clock.advance(days=20)
+    assert orc.recall("cellar key").ids == (taken_back,)
+    worker.retract(taken_back, reason="wrong")
+    clock.advance(days=20)
+    assert worker.jobs.run("decay").counts["retired"] == 1
+    write_down(orc)
+    assert [status(orc, each) for each in (expired, taken_back)] == [RETRACTED] * 2
 
 
 def test_what_stands_in_a_bulletin_is_used(orc: Orchestrator, clock: FixedClock) -> None:

@@ -45,6 +45,13 @@ def alive(tmp_path: Path) -> Iterator[Filled]:
         yield found
 
 
+@pytest.fixture
+def file(alive: Filled, tmp_path: Path) -> Path:
+    """A backup."""
+    maintenance.backup(alive[1], tmp_path / "orc.db")
+    return tmp_path / "orc.db"
+
+
 def restore(paths: OrchestratorPaths, file: Path, **options: Any) -> maintenance.RestoreReport:
     given = {"clock": FixedClock(), "actor": "operator", "reason": "test"} | options
     return maintenance.restore(paths, file, **given)
@@ -130,10 +137,11 @@ def hold(path: Path, opened: Path, go: Path, told: Path) -> None:
     database.close()
 
 
-def test_another_process_cannot_write_into_the_replaced_file(alive: Filled, tmp_path: Path) -> None:
+def test_another_process_cannot_write_into_the_replaced_file(
+    alive: Filled, file: Path, tmp_path: Path
+) -> None:
     service, opened, _ = alive
-    file, begun, go, told = (tmp_path / name for name in ("orc.db", "begun", "go", "told"))
-    maintenance.backup(opened, file)
+    begun, go, told = (tmp_path / name for name in ("begun", "go", "told"))
     path = opened.paths.database
     with Process(hold, path, begun, go, told) as process:
         assert wait_until(begun.exists)
@@ -232,30 +240,24 @@ DAMAGES: list[tuple[Callable[[Path], object], type[MemgraphError]]] = [
 
 
 def test_a_backup_that_cannot_be_trusted_is_refused_and_nothing_changes(
-    alive: Filled, tmp_path: Path
+    alive: Filled, file: Path, tmp_path: Path
 ) -> None:
     service, opened, _ = alive
-    sound = tmp_path / "orc.db"
-    maintenance.backup(opened, sound)
     service.forget(NAME)
     before = files_under(opened.paths.memory)
     for number, (damage, error) in enumerate(DAMAGES):
-        file = tmp_path / f"{number}.db"
-        shutil.copy(sound, file)
-        damage(file)
+        damaged = tmp_path / f"{number}.db"
+        shutil.copy(file, damaged)
+        damage(damaged)
         with pytest.raises(error) as caught:
-            restore(opened.paths, file)
+            restore(opened.paths, damaged)
         assert type(caught.value) is error, number
-        assert str(file) in caught.value.message
+        assert str(damaged) in caught.value.message
         assert files_under(opened.paths.memory) == before
 
 
-def test_a_lost_database_is_restored_and_what_was_there_is_kept(
-    alive: Filled, tmp_path: Path
-) -> None:
+def test_a_lost_database_is_restored_and_what_was_there_is_kept(alive: Filled, file: Path) -> None:
     service, opened, _ = alive
-    file = tmp_path / "orc.db"
-    maintenance.backup(opened, file)
     path = opened.paths.database
     for content in (None, b"", b"garbage" * 100):
         service.forget(NAME)
@@ -274,11 +276,9 @@ def test_a_lost_database_is_restored_and_what_was_there_is_kept(
 
 
 def test_another_orchestrators_backup_becomes_a_new_one_and_replaces_none(
-    alive: Filled, tmp_path: Path
+    alive: Filled, file: Path
 ) -> None:
     service, opened, _ = alive
-    file = tmp_path / "orc.db"
-    maintenance.backup(opened, file)
     other = OrchestratorPaths(service.root, "orc-2")
     with pytest.raises(DatabaseForeign):
         restore(other, file)
