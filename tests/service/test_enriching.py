@@ -278,6 +278,17 @@ def test_attributes_that_only_look_like_names_name_nothing(orc: Orchestrator) ->
     assert orc.verify().ok
 
 
+def test_a_pipeline_can_name_entities_on_every_write(tmp_path: Path, pipeline: str) -> None:
+    fast = {SPACY: pipeline, "memory.entities.fast": ["regex", "spacy"]}
+    with opened_with(tmp_path, **fast) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        orc.remember("the tidewater people met Caroline Smith")
+        found = {each.canonical_name: each.type.value for each in orc.entities.list()}
+        assert found == {"tidewater": "organization", "Caroline Smith": "person"}
+        assert orc.accurate_ner_available
+        assert service.health("orc-1")["degraded"] == []
+
+
 def test_a_model_mends_the_type_that_rules_gave(tmp_path: Path, server: ModelServer) -> None:
     accurate = {"memory.entities.accurate": ["regex", "llm"]}
     with opened_with(tmp_path, **settings(server), **accurate) as service:

@@ -476,22 +476,6 @@ def test_nicknames_are_found_in_texts_and_in_questions_both_ways(tmp_path: Path)
 # Strategies of the write path.
 
 
-def test_a_pipeline_can_name_entities_on_every_write(tmp_path: Path) -> None:
-    import spacy
-
-    made = spacy.blank("xx")  # no language's exceptions, which take long to load
-    ruler: Any = made.add_pipe("entity_ruler")
-    ruler.add_patterns([{"label": "ORG", "pattern": "tidewater"}])
-    made.to_disk(tmp_path / "pipeline")
-    chosen = {"fast": ["regex", "spacy"], "spacy_model": str(tmp_path / "pipeline")}
-    with service_with(tmp_path, **chosen) as service:
-        orc = service.orchestrator("orc-1", create=True)
-        orc.remember("the tidewater people met Caroline Smith")
-        assert all_of(orc) == [("tidewater", "organization", 1), ("Caroline Smith", "person", 1)]
-        assert orc.accurate_ner_available
-        assert service.health("orc-1")["degraded"] == []
-
-
 def test_a_write_goes_on_without_a_pipeline_that_fails_and_health_tells(tmp_path: Path) -> None:
     chosen = {"fast": ["regex", "spacy"], "spacy_model": str(tmp_path / "none")}
     with service_with(tmp_path, **chosen) as service:

@@ -36,13 +36,10 @@ def test_a_model_that_fails_costs_its_piece_alone() -> None:
     assert [TEXT[each.start : each.end] for each in told.accepted] == ["order the server"]
 
 
-def test_a_provider_that_is_down_is_not_asked_for_every_piece() -> None:
+def test_a_provider_that_is_down_or_refuses_the_key_is_not_asked_for_every_piece() -> None:
     model = FakeCompletion()
     told = propose(model, "line\n" * 100, max_chars=10)
     assert (len(model.calls), told.failed) == (MAX_FAILURES, told.pieces)
-
-
-def test_a_key_that_is_refused_is_not_tried_again() -> None:
     model = FakeCompletion([ProviderRejected("no such key")])
     told = propose(model, "line\n" * 100, max_chars=10)
     assert (len(model.calls), told.error_code) == (1, "provider.rejected")
