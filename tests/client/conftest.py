@@ -1,42 +1,24 @@
-"""A server, and the three ways to the same memory: the library, a client, an awaited client."""
+"""A server for all tests of clients, and a handle of an orchestrator of each test's own."""
 
 from __future__ import annotations
 
-import asyncio
-import inspect
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
 import pytest
 from serving_worlds import Served, serving
 
-from memgraph.client import AsyncClient, Client
+from memgraph.client import Client
 from memgraph.clock import FixedClock
 from memgraph.ids import CountingIds
-from memgraph.operations.handle import Handle
-from memgraph.rules.scope import Viewer
 
-WAYS = ("library", "Client", "AsyncClient")
-Speak = Callable[..., Any]
+VIEW: dict[str, Any] = {
+    "clearance": "Internal",
+    "project_ids": ["web"],
+    "session_ids": ["t1"],
+}
 _NUMBERS = count(1)
-
-
-class Awaited:
-    """An awaited handle whose words are waited for, so that one test speaks to all."""
-
-    def __init__(self, handle: Any, runner: asyncio.Runner) -> None:
-        self._handle = handle
-        self._runner = runner
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._handle, name)
-        if isinstance(found, Handle):
-            return Awaited(found, self._runner)
-        if not inspect.iscoroutinefunction(found):
-            return found
-        return lambda *args, **fields: self._runner.run(found(*args, **fields))
 
 
 @pytest.fixture(scope="session")
@@ -61,30 +43,8 @@ def name(served: Served) -> str:
     return made
 
 
-@pytest.fixture(params=WAYS)
-def speak(
-    request: pytest.FixtureRequest, served: Served, name: str, secret: str
-) -> Iterator[Speak]:
-    """Gives a handle of the orchestrator; its arguments are those of a viewer."""
-    with ExitStack() as stack:
-        if request.param == "library":
-            yield lambda **view: served.service.orchestrator(name, viewer=Viewer(**view))
-        elif request.param == "Client":
-            client = stack.enter_context(Client(served.url, key=secret))
-            yield lambda **view: client.orchestrator(name, **_narrowing(view))
-        else:
-            runner = stack.enter_context(asyncio.Runner())
-            awaited = AsyncClient(served.url, key=secret)
-            stack.callback(lambda: runner.run(awaited.close()))
-            yield lambda **view: Awaited(awaited.orchestrator(name, **_narrowing(view)), runner)
-
-
 @pytest.fixture
-def way(speak: Speak) -> Any:
-    """A handle that sees what a library's handle sees by default."""
-    return speak()
-
-
-def _narrowing(view: dict[str, Any]) -> dict[str, Any]:
-    """A key that may see everything sees what a viewer sees by default when it says so."""
-    return {"clearance": Viewer().clearance, **view}
+def way(served: Served, name: str, secret: str) -> Iterator[Any]:
+    """A client's handle of the orchestrator that sees a project and a task."""
+    with Client(served.url, key=secret) as client:
+        yield client.orchestrator(name, **VIEW)
