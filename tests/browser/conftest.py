@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from browsing import MISSING, WIDE, chromium, find_chromium
@@ -112,21 +112,10 @@ def look(browser: Browser) -> Opening:
     """Opens a tab on a served world; when the block has ended, no page may have had any trouble."""
 
     @contextmanager
-    def opened(
-        served: Served,
-        *,
-        size: tuple[int, int] = WIDE,
-        scheme: Any = "light",
-        zone: str = "UTC",
-        allowed: tuple[str, ...] = (),
-    ) -> Iterator[Tab]:
+    def opened(served: Served, *, allowed: tuple[str, ...] = ()) -> Iterator[Tab]:
         base, world = served
-        context = browser.new_context(
-            viewport={"width": size[0], "height": size[1]},
-            color_scheme=scheme,
-            timezone_id=zone,
-            accept_downloads=True,
-        )
+        viewport = {"width": WIDE[0], "height": WIDE[1]}
+        context = browser.new_context(viewport=viewport, timezone_id="UTC")
         context.set_default_timeout(60_000)
         try:
             tab = Tab(context.new_page(), f"{base}/console/{world.name}", world)

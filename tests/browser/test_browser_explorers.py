@@ -48,7 +48,7 @@ def _count(tab: Tab) -> int:
     return len(found)
 
 
-def test_what_is_in_dispute_and_what_is_new_are_drawn_with_their_edges(
+def test_what_is_in_dispute_and_new_is_drawn_filtered_and_shown_at_an_earlier_time(
     look: Opening, served: Served
 ) -> None:
     with look(served) as tab:
@@ -60,22 +60,28 @@ def test_what_is_in_dispute_and_what_is_new_are_drawn_with_their_edges(
         assert tab.page.evaluate(open_ones) == ["rgb(179,19,43)"] * 2
         told = tab.page.locator("#graph-told").inner_text()
         assert told.startswith(f"{_count(tab)} memories and ")
-
-
-def test_filters_leave_out_types_edges_and_what_was_replaced(look: Opening, served: Served) -> None:
-    with look(served) as tab:
-        _graph(tab)
         replaced = "The festival wants 400 posters on recycled paper."
-        assert replaced in _shown(tab)
+        now = _shown(tab)
+        assert replaced in now
         tab.page.get_by_label("superseded").uncheck()
         assert replaced not in _shown(tab)
         tab.page.get_by_label("Contradicts").uncheck()
         assert "Contradicts" not in tab.page.evaluate(EDGES)
         tab.page.get_by_label("Observation", exact=True).uncheck()
         assert not {OLD_LINE, NEW_LINE} & _shown(tab)
-        told = tab.page.locator("#graph-told").inner_text()
         assert len(tab.page.evaluate(JOINED)) == 1
+        told = tab.page.locator("#graph-told").inner_text()
         assert told == f"{_count(tab)} memories and 1 edge"
+        _graph(tab)
+        with tab.page.expect_response(lambda each: "as_of=" in each.url):
+            tab.page.locator("#graph-time").fill("1")
+        tab.page.wait_for_function(f"() => memgraphGraph.nodes('[!document]').length < {len(now)}")
+        assert tab.page.locator("#graph-time").get_attribute("aria-valuetext") != "now"
+        assert _shown(tab) < now
+        tab.page.locator("#graph-list button").first.click()
+        tab.page.get_by_role("link", name="Open memory").click()
+        tab.page.wait_for_load_state()
+        assert tab.page.locator(".notice.then").count() == 1
 
 
 def test_a_memory_is_chosen_and_expanded_from_the_list_by_keyboard(
@@ -97,44 +103,6 @@ def test_a_memory_is_chosen_and_expanded_from_the_list_by_keyboard(
         assert link == f"/console/{tab.world.name}/memories/{alone}"
 
 
-def test_expanding_adds_neighbours_and_moves_nothing_that_stands(
-    look: Opening, served_crowd: tuple[Served, list[str]]
-) -> None:
-    served, ids = served_crowd
-    with look(served) as tab:
-        _graph(tab, f"?seed={ids[60]}")
-        where = (
-            "Object.fromEntries("
-            "memgraphGraph.nodes('[!document]').map(n => [n.id(), n.position()]))"
-        )
-        before = tab.page.evaluate(where)
-        outer = next(each for each in before if each != ids[60])
-        # Without `void` the whole graph would be handed over.
-        tab.page.evaluate(f"void memgraphGraph.getElementById('{outer}').select()")
-        tab.page.get_by_role("button", name="Expand").click()
-        tab.page.wait_for_function(
-            f"() => memgraphGraph.nodes('[!document]').length > {len(before)}"
-        )
-        after = tab.page.evaluate(where)
-        assert {each: after[each] for each in before} == before
-
-
-def test_the_slider_shows_an_earlier_time(look: Opening, served: Served) -> None:
-    with look(served) as tab:
-        _graph(tab)
-        now = _shown(tab)
-        with tab.page.expect_response(lambda each: "as_of=" in each.url):
-            tab.page.locator("#graph-time").fill("1")
-        tab.page.wait_for_function(f"() => memgraphGraph.nodes('[!document]').length < {len(now)}")
-        assert tab.page.locator("#graph-time").get_attribute("aria-valuetext") != "now"
-        assert _shown(tab) < now
-        tab.page.locator("#graph-list button").first.click()
-        link = tab.page.get_by_role("link", name="Open memory")
-        link.click()
-        tab.page.wait_for_load_state()
-        assert tab.page.locator(".notice.then").count() == 1
-
-
 def _ring(world: World, count: int) -> list[str]:
     """So many memories in a ring, each joined to the next."""
     with MemoryService(world.root, environ={}, background=False) as service:
@@ -145,13 +113,18 @@ def _ring(world: World, count: int) -> list[str]:
     return ids
 
 
-def test_edges_between_what_was_asked_for_apart_are_drawn(
+def test_expanding_moves_nothing_that_stands_and_joins_what_was_asked_for_apart(
     look: Opening, served_crowd: tuple[Served, list[str]]
 ) -> None:
     served, _ = served_crowd
     first, second, _third, _fourth, last = _ring(served[1], 5)
     with look(served) as tab:
         _graph(tab, f"?seed={first}")
+        where = (
+            "Object.fromEntries("
+            "memgraphGraph.nodes('[!document]').map(n => [n.id(), n.position()]))"
+        )
+        before = tab.page.evaluate(where)
         # The third comes with the second and the fourth with the last: neither brings their edge.
         for each in (second, last):
             tab.page.evaluate(f"void memgraphGraph.getElementById('{each}').select()")
@@ -162,6 +135,8 @@ def test_edges_between_what_was_asked_for_apart_are_drawn(
             tab.page.evaluate("void memgraphGraph.elements().unselect()")
         told = tab.page.locator("#graph-told").inner_text()
         assert told == "5 memories and 5 edges"
+        after = tab.page.evaluate(where)
+        assert {each: after[each] for each in before} == before
 
 
 def test_a_refusal_is_told_in_the_servers_words_and_so_is_a_server_that_does_not_answer(

@@ -65,7 +65,7 @@ def test_pages_are_used_by_keyboard_alone(look: Opening, served: Served) -> None
     """The first stop of each skips the menu, and the next ones show where they are."""
     with look(served) as tab:
         tab.open()
-        for path in LISTS:
+        for path in third(LISTS, 1):
             tab.open(path)
             tab.page.keyboard.press("Tab")
             assert tab.page.evaluate("document.activeElement.className") == "skip", path
@@ -124,10 +124,30 @@ def _tab_to(tab: Tab, selector: str) -> None:
     raise AssertionError(f"Tab never leads to {selector}")
 
 
+def test_a_picked_day_is_filled_in_and_nothing_seen_is_left_after_signing_out(
+    look: Opening, served: Served
+) -> None:
+    with look(served) as tab:
+        tab.open()
+        tab.open("memories")
+        tab.page.locator("input[data-fills=as_of]").fill("2020-01-02")
+        assert tab.page.locator("#as_of").input_value() == "2020-01-02"
+        tab.page.locator(".as-of button").click()
+        assert tab.page.get_by_text("No memories match.", exact=True).is_visible()
+        tab.open(f"contradictions/{tab.world.case}")
+        tab.open("memories")
+        tab.page.get_by_role("button", name="Sign out").click()
+        tab.page.wait_for_load_state()
+        for _ in range(2):
+            tab.page.go_back()
+            assert "/console/login" in tab.page.url
+            assert "closes at" not in tab.page.content()
+
+
 def test_memory_content_is_text_on_every_page(look: Opening, served_hostile: Served) -> None:
     with look(served_hostile) as tab:
         tab.open()
-        paths = [*LISTS, *_details(tab), f"contradictions/{tab.world.case}"]
+        paths = [*third(LISTS, 2), *_details(tab), f"contradictions/{tab.world.case}"]
         paths += ["memories?q=onerror"]
         for path in paths:
             tab.open(path)

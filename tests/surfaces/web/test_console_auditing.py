@@ -53,6 +53,9 @@ def test_a_search_finds_memories_says_why_and_an_id_leads_to_its_page(
     assert {f"{HOME}memories/{each}" for each in (one, other)} <= set(page.values("href"))
     for text in ("ranks: ", "text 1", "importance ×", "score 0.", "contradicts"):
         assert text in page.text
+    # To look for a memory is no use of it.
+    served.service.write_down()
+    assert orc.get(one).access_count == 0
     [receipt] = [each for each in page.values("href") if each.startswith(f"{HOME}answers/")]
     assert '<bdi class="said">ferry</bdi>' in browser.page(receipt)
     narrowed = browser.page(f"{HOME}memories?q=ferry&type=Decision")

@@ -45,7 +45,6 @@ def test_a_look_of_a_sign_is_no_hidden_text_and_a_chain_of_looks_is() -> None:
 def test_a_value_of_a_manifest_is_no_json() -> None:
     for value, said in (
         ({"stored": 6, "duplicate": 1_200, "rejected": 0}, "stored 6, duplicate 1,200"),
-        ({"edges": 0, "memories": 0}, "none"),
         (["a.md", True], "a.md, yes"),
         ({"stored_as": None, "partial": False}, "stored as none, partial no"),
     ):
