@@ -23,7 +23,6 @@ from working import lines_in
 from memgraph import __version__
 
 Mode = Literal["auto", "legacy"]
-MODES: tuple[Mode, ...] = ("auto", "legacy")
 """The protocol of 2026, a message by itself, and the one of 2025, which begins with a handshake."""
 HEADERS = {
     "accept": "application/json, text/event-stream",
@@ -106,12 +105,12 @@ def remote_agent(url: str, secret: str | None, mode: Mode = "auto") -> Iterator[
 
 
 @contextmanager
-def local_agent(root: Path, *options: str, mode: Mode = "auto") -> Iterator[Agent]:
+def local_agent(root: Path, *options: str) -> Iterator[Agent]:
     """An agent that starts `memgraph mcp` for orc-1 and speaks to it over its pipes."""
     command = str(Path(sys.executable).with_name("memgraph"))
     arguments = ["mcp", "--orchestrator", "orc-1", "--root", str(root), *options]
     started = StdioServerParameters(command=command, args=arguments, env=dict(os.environ))
-    with _agent(lambda: Client(started, mode=mode)) as made:
+    with _agent(lambda: Client(started)) as made:
         yield made
 
 

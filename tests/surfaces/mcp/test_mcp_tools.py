@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import jsonschema
 import pytest
 from mcp.shared.exceptions import MCPError
-from mcp_worlds import MODES, Agent, Mode, remote_agent, tell_the_story_of_the_bees
+from mcp_worlds import Agent, remote_agent, tell_the_story_of_the_bees
 from serving_worlds import Served, serving, whole_app
 
 from memgraph.model.access import Permission
@@ -37,34 +37,34 @@ def fresh(served: Served, request: pytest.FixtureRequest) -> str:
     return name
 
 
-@pytest.fixture
-def agent(served: Served, fresh: str) -> Iterator[Agent]:
-    with remote_agent(f"{served.url}/mcp/{fresh}?tools=all", served.key()) as made:
-        yield made
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_an_agent_remembers_recalls_mends_and_asks_why(
-    served: Served, fresh: str, mode: Mode
+def test_an_agent_of_the_older_protocol_remembers_recalls_mends_and_asks_why(
+    served: Served, fresh: str
 ) -> None:
-    with remote_agent(f"{served.url}/mcp/{fresh}?tools=all", served.key(), mode) as agent:
+    with remote_agent(f"{served.url}/mcp/{fresh}?tools=all", served.key(), "legacy") as agent:
         stored = tell_the_story_of_the_bees(agent)
     kept = served.orchestrator(fresh).get(stored)
     assert (kept.content, kept.status) == ("Ada keeps her bees in Leeds.", "active")
 
 
-def test_everything_is_listed_with_its_schemas_and_what_it_may_do(agent: Agent) -> None:
-    listed = {each.name: each for each in agent.do("list_tools").tools}
-    assert set(listed) == set(offered(SERVED)) == READING | WRITING
-    for name, tool in listed.items():
-        jsonschema.Draft202012Validator.check_schema(tool.input_schema)
-        assert tool.input_schema["additionalProperties"] is False
-        may = tool.annotations
-        assert may.read_only_hint is (name in READING)
-        assert may.destructive_hint is (name in {"correct_fact", "forget"})
-        assert may.idempotent_hint is True
-        assert may.open_world_hint is False
-    assert [each.uri for each in agent.do("list_resources").resources] == ["memgraph://bulletin"]
+def test_everything_is_listed_with_its_schemas_and_what_it_may_do(
+    served: Served, fresh: str
+) -> None:
+    with narrowed(served, fresh) as agent:
+        listed = {each.name: each for each in agent.do("list_tools").tools}
+        assert set(listed) == set(offered(SERVED)) == READING | WRITING
+        for name, tool in listed.items():
+            jsonschema.Draft202012Validator.check_schema(tool.input_schema)
+            assert tool.input_schema["additionalProperties"] is False
+            may = tool.annotations
+            assert may.read_only_hint is (name in READING)
+            assert may.destructive_hint is (name in {"correct_fact", "forget"})
+            assert may.idempotent_hint is True
+            assert may.open_world_hint is False
+        assert [each.uri for each in agent.do("list_resources").resources] == [
+            "memgraph://bulletin"
+        ]
+        for uri in ("memgraph://bulletin/x", "file:///etc/passwd", ""):
+            assert agent.failed("read_resource", uri) == "memory.not_found"
 
 
 def test_six_are_offered_and_the_others_on_request(served: Served, fresh: str) -> None:
@@ -77,34 +77,26 @@ def test_six_are_offered_and_the_others_on_request(served: Served, fresh: str) -
         assert agent.call("forget", memory_id=line)["retracted"]
 
 
-@pytest.mark.parametrize("permission", Permission)
-def test_a_key_is_shown_what_it_may_use(served: Served, fresh: str, permission: Permission) -> None:
+@pytest.mark.parametrize(
+    ("permission", "allowed"),
+    [(Permission.READ, READING), (Permission.WRITE, WRITING), (Permission.AUDIT, set())],
+)
+def test_a_key_is_shown_what_it_may_use(
+    served: Served, fresh: str, permission: Permission, allowed: set[str]
+) -> None:
     secret = served.key(permissions=[permission])
     with remote_agent(f"{served.url}/mcp/{fresh}?tools=all", secret) as agent:
-        tools = {each.name for each in agent.do("list_tools").tools}
+        assert {each.name for each in agent.do("list_tools").tools} == allowed
         reads = permission is Permission.READ
-        assert tools == {Permission.READ: READING, Permission.WRITE: WRITING}.get(permission, set())
         assert bool(agent.do("list_resources").resources) is reads
-        for name in set(offered(SERVED)) - tools:
+        for name in set(offered(SERVED)) - allowed:
             assert agent.refused(name) == "access.denied"
         if not reads:
             assert agent.failed("read_resource", "memgraph://bulletin") == "access.denied"
 
 
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "memgraph://bulletin/x",
-        "file:///etc/passwd",
-        "",
-    ],
-)
-def test_an_address_that_leads_nowhere_is_not_found(agent: Agent, uri: str) -> None:
-    assert agent.failed("read_resource", uri) == "memory.not_found"
-
-
 @contextmanager
-def narrowed(served: Served, fresh: str, query: str) -> Iterator[Agent]:
+def narrowed(served: Served, fresh: str, query: str = "") -> Iterator[Agent]:
     with remote_agent(f"{served.url}/mcp/{fresh}?tools=all&{query}", served.key()) as made:
         yield made
 

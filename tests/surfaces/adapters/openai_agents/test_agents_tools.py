@@ -30,13 +30,11 @@ SEARCH = {"query": "Where does Anna live?", "kind": None, "tag": None, "limit": 
 
 def text_of(items: list[Any]) -> str:
     [output] = [each for each in items if each.get("type") == "function_call_output"]
-    told: str = output["output"]
-    return told
+    return output["output"]
 
 
 def output_of(items: list[Any]) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(text_of(items))
-    return told
+    return json.loads(text_of(items))
 
 
 def call(name: str, arguments: Any) -> tuple[list[Any], list[Any]]:
