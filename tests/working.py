@@ -12,6 +12,7 @@ from unittest.mock import patch
 
 from memgraph import MemoryService, Sensitivity, Viewer
 from memgraph.clock import FixedClock
+from memgraph.config.schema import StorageSettings
 from memgraph.model.enums import CapturedBy, EntityType
 from memgraph.model.operation import GroupAttribute, methods_of
 from memgraph.model.values import MemoryInput, Source, validated
@@ -23,6 +24,8 @@ from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import sqlite
 from memgraph.store.engine import Database
 from memgraph.store.entities import EntityName
+from memgraph.store.sqlite.database import SqliteDatabase
+from memgraph.store.sqlite.stores import SqliteStore
 
 NAME = "orc-1"
 
@@ -194,6 +197,12 @@ def tampering(path: Path) -> Iterator[Any]:
         connection.execute("COMMIT")
     finally:
         connection.close()
+
+
+def database_at(path: Path) -> SqliteDatabase:
+    """Open the database of a closed orchestrator."""
+    settings = StorageSettings(synchronous="NORMAL", busy_timeout_ms=5_000)
+    return SqliteStore(path, NAME).open(settings)
 
 
 def copy_folder(source: Path, target: Path) -> Path:

@@ -71,17 +71,14 @@ def test_a_journal_gets_its_key_when_an_operator_says_so(tmp_path: Path) -> None
         assert orc.exchange.backup(tmp_path / "copy").journal_entries == 3
 
 
-@pytest.mark.parametrize("harm", ["short", "others", "inside", "missing"])
-def test_a_key_that_is_none_is_refused(tmp_path: Path, harm: str) -> None:
-    root = tmp_path / "root"
-    root.mkdir()
-    path = key_file(root if harm == "inside" else tmp_path, "k" if harm == "short" else "k" * 64)
-    if harm == "others":
-        path.chmod(0o644)
-    if harm == "missing":
-        path.unlink()
-    config = {"memory.audit.key_file": str(path)}
-    with working(root, config=config) as service:
-        service.create(NAME)
-        with pytest.raises(InvalidConfig):
-            service.orchestrator(NAME).remember("more")
+def test_a_key_that_is_none_is_refused(tmp_path: Path) -> None:
+    root, others = tmp_path / "root", tmp_path / "others"
+    for folder in (root, others, tmp_path / "short"):
+        folder.mkdir()
+    key_file(others).chmod(0o644)
+    paths = (key_file(root), others / "journal.key", key_file(tmp_path / "short", "k"))
+    for number, path in enumerate((*paths, tmp_path / "missing")):
+        with working(root, config={"memory.audit.key_file": str(path)}) as service:
+            service.create(f"{NAME}-{number}")
+            with pytest.raises(InvalidConfig):
+                service.orchestrator(f"{NAME}-{number}").remember("more")

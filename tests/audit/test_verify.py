@@ -8,17 +8,15 @@ from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
-from working import NAME, copy_folder, filled, tampering
+from working import NAME, copy_folder, database_at, filled, tampering
 
 from memgraph import MemoryService
 from memgraph.audit import anchor
 from memgraph.audit.anchor import anchor_path
 from memgraph.audit.findings import MAX_PER_CODE, FindingCode, VerifyReport
 from memgraph.audit.verify import verify
-from memgraph.config.schema import StorageSettings
 from memgraph.store.journal import JournalHead, chain_hash
 from memgraph.store.sqlite.database import SqliteDatabase
-from memgraph.store.sqlite.stores import SqliteStore
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +34,7 @@ def copied(
 ) -> Iterator[tuple[SqliteDatabase, dict[str, str]]]:
     folder, ids = template
     path = copy_folder(folder, tmp_path / "memory")
-    database = SqliteStore(path, NAME).open(
-        StorageSettings(synchronous="NORMAL", busy_timeout_ms=5_000)
-    )
+    database = database_at(path)
     yield database, ids
     database.close()
 
@@ -79,12 +75,7 @@ CUT_OFF = "DELETE FROM audit_log WHERE seq > 11"
 # By what is done: statements, or the numbers of entries to seal again, and the findings.
 TAMPERED: dict[str, tuple[list[str | int], set[str]]] = {
     "edit entry": ([ACTOR.format(5)], {"journal.entry_changed"}),
-    "edit and reseal last": ([ACTOR.format(14), 14], {"journal.rewritten"}),
     "reseal all": ([ACTOR.format(5), *range(5, 15)], {"journal.rewritten"}),
-    "swap entries": (
-        [f"UPDATE audit_log SET seq = {b} WHERE seq = {a}" for a, b in ((5, 99), (6, 5), (99, 6))],
-        {"journal.entry_changed"},
-    ),
     "remove entry": (
         ["DELETE FROM audit_log WHERE seq = 12"],
         {"journal.entry_missing", "journal.entry_changed", "status.unjournalled"},
@@ -101,10 +92,6 @@ TAMPERED: dict[str, tuple[list[str | int], set[str]]] = {
     "edit white space": (
         ["UPDATE memories SET content = replace(content, ' ', char(9))"],
         {"memory.edited"},
-    ),
-    "blob content": (
-        [f"UPDATE memories SET content = x'6279' {BERLIN}"],
-        {"memory.content_damaged", "row.damaged"},
     ),
     "smuggle memory": (
         [
@@ -133,10 +120,6 @@ TAMPERED: dict[str, tuple[list[str | int], set[str]]] = {
         ],
         {"status.unjournalled"},
     ),
-    "dangle": (
-        ["INSERT INTO memory_derivations VALUES (:new, 'fact_gone', NULL)"],
-        {"reference.dangling"},
-    ),
     "stray text": (
         ["INSERT INTO memory_fts (rowid, content) VALUES (700, 'stray')"],
         {"text_index.drift"},
@@ -159,7 +142,6 @@ TAMPERED: dict[str, tuple[list[str | int], set[str]]] = {
         {"entity.count_wrong"},
     ),
     "drop trigger": (["DROP TRIGGER memory_fts_insert"], {"schema.changed"}),
-    "drop table": (["DROP TABLE memory_edge_states"], {"schema.changed"}),
 }
 
 
@@ -204,9 +186,7 @@ def test_overwritten_pages_are_findings_and_the_other_checks_go_on(
     with path.open("r+b") as file:
         file.seek((root - 1) * page)
         file.write(b"\xa5" * page)
-    damaged = SqliteStore(path, NAME).open(
-        StorageSettings(synchronous="NORMAL", busy_timeout_ms=5_000)
-    )
+    damaged = database_at(path)
     report = verify(damaged, anchor_path(damaged.path))
     damaged.close()
     assert report.totals["database.damaged"] >= 2
@@ -219,7 +199,6 @@ def test_overwritten_pages_are_findings_and_the_other_checks_go_on(
     [
         (None, "journal.anchor_missing"),
         (b"", "journal.anchor_damaged"),
-        (b"garbage\n", "journal.anchor_damaged"),
         (b"\xff" * 86, "journal.anchor_damaged"),
     ],
 )
@@ -254,14 +233,13 @@ def test_the_report_stays_small_and_its_totals_are_full() -> None:
     assert not report.rebuildable
 
 
-@pytest.mark.parametrize("index", ["ix_memories_source_id", "ix_audit_log_subject"])
-def test_flipped_bytes_in_an_index_are_found_and_rebuilt(tmp_path: Path, index: str) -> None:
+def test_flipped_bytes_in_an_index_are_found_and_rebuilt(tmp_path: Path) -> None:
     with filled(tmp_path) as (service, opened, _):
         path = opened.paths.database
         service.forget(NAME)
     with tampering(path) as connection:
         [(page,)] = connection.execute(
-            "SELECT rootpage FROM sqlite_schema WHERE name = ?", (index,)
+            "SELECT rootpage FROM sqlite_schema WHERE name = 'ix_audit_log_subject'"
         ).fetchall()
         [(size,)] = connection.execute("PRAGMA page_size").fetchall()
     with path.open("r+b") as file:
