@@ -33,21 +33,17 @@ def commands(body: str) -> list[str]:
     return [line for line in found if not NOT_HERE.match(line)]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder with ``memgraph``, which is loaded once for all snippets."""
     with warm_command(tmp_path_factory.mktemp("warm")) as folder:
         yield folder
 
 
-def test_there_are_guides() -> None:
+def test_every_guide_has_snippets_and_each_an_environment_that_runs_it() -> None:
     assert len(FILES) > 3
     assert all(snippets(path) for path in FILES)
-
-
-def test_every_snippet_has_an_environment_that_runs_it() -> None:
-    named = {each.environment for path in FILES for each in snippets(path)}
-    assert named == ENVIRONMENTS
+    assert {each.environment for path in FILES for each in snippets(path)} == ENVIRONMENTS
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

@@ -28,8 +28,7 @@ TOO_LONG_S = 120
 def document() -> dict[str, Any]:
     """Return the document as a process of its own makes it, as ``make references`` does."""
     made = "import json; from generate import document; print(json.dumps(document()))"
-    found: dict[str, Any] = json.loads(ran(["-c", made], cwd=FOLDER).stdout)
-    return found
+    return json.loads(ran(["-c", made], cwd=FOLDER).stdout)
 
 
 def node(*arguments: str, cwd: Path, **environ: str) -> subprocess.CompletedProcess[str]:
