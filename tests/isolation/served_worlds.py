@@ -34,7 +34,6 @@ from memgraph.surfaces.server_log import server_log
 
 ONE, TWO = "one", "two"
 ALL = tuple(Permission)
-WHOLE_VIEW = EVERYTHING
 SOON = FixedClock().now_ms() + 500
 ABSENT = "fact_00000000000000000000000000"
 """A well-formed id that nothing has."""

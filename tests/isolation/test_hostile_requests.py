@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, product
 from time import perf_counter
 from typing import Any
 
@@ -87,18 +87,12 @@ SCOPES: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("field", SCOPES, ids=str)
-@pytest.mark.parametrize(
-    "ask",
-    [RECALL, Ask("POST", NEW, body={"content": "Mine."})],
-    ids=["recall", "remember"],
-)
-def test_no_body_says_who_asks(
-    server: Served, made: Built, ask: Ask, field: dict[str, Any]
-) -> None:
-    answer = server.ask("a task", replace(ask, body=ask.body | field))
-    assert answer.status_code == 422
-    assert leaks([answer.text], made.forbidden(SEEING["a task"].viewer)) == set()
+def test_no_body_says_who_asks(server: Served, made: Built) -> None:
+    remembering = Ask("POST", NEW, body={"content": "Mine."})
+    for ask, field in product((RECALL, remembering), SCOPES):
+        answer = server.ask("a task", replace(ask, body=ask.body | field))
+        assert answer.status_code == 422, (ask, field)
+        assert leaks([answer.text], made.forbidden(SEEING["a task"].viewer)) == set()
 
 
 PLACES: list[dict[str, Any]] = [
@@ -111,26 +105,20 @@ PLACES: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("place", PLACES, ids=str)
-@pytest.mark.parametrize("path", ["/memories", "/memories/batch", "/episodes", "/episodes/batch"])
-def test_nobody_writes_where_they_could_not_read(
-    server: Served, path: str, place: dict[str, Any]
-) -> None:
-    # "no scope" has no scopes and the clearance internal; "an agent" is one agent alone.
-    who = "an agent" if "agent_id" in place else "no scope"
-    body: Any = {"content": f"Planted at {path}."} | place
-    if "episodes" in path:
-        body |= {"session_id": "planted", "source_role": "user"}
-    if path.endswith("batch"):
-        body = {"items": [body]}
+def test_nobody_writes_where_they_could_not_read(server: Served) -> None:
     server.denied()
-    answer = server.ask(who, Ask("POST", HERE + path, body=body))
-    if path.endswith("batch"):
+    for path, place in product(("/memories", "/episodes"), PLACES):
+        # "no scope" has no scopes and the clearance internal; "an agent" is one agent alone.
+        who = "an agent" if "agent_id" in place else "no scope"
+        body: Any = {"content": f"Planted at {path}."} | place
+        if path == "/episodes":
+            body |= {"session_id": "planted", "source_role": "user"}
+        answer = server.ask(who, Ask("POST", HERE + path, body=body))
+        assert answer.status_code == 403, (path, place)
+        answer = server.ask(who, Ask("POST", f"{HERE}{path}/batch", body={"items": [body]}))
         (outcome,) = answer.json()["outcomes"]
         assert (outcome["memory_id"], outcome["code"]) == (None, "access.denied")
-    else:
-        assert answer.status_code == 403
-    assert len(server.denied()) == 1
+        assert len(server.denied()) == 2
     rows = server.journals[ONE].execute("SELECT content FROM memories").fetchall()
     assert not any("Planted" in content for (content,) in rows)
 
@@ -165,22 +153,16 @@ def test_no_header_makes_somebody_else(server: Served) -> None:
         assert (answer.status_code, answer.text) == (200, plain.text), header
 
 
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        ({"Host": "evil.example"}, 421),
+def test_no_page_from_elsewhere_may_ask(server: Served) -> None:
+    asked = (
         ({"Host": "127.0.0.1.evil.example"}, 421),
         ({"Origin": "https://evil.example"}, 403),
         ({"Origin": "null"}, 403),
         ({"Origin": "http://127.0.0.1.evil.example"}, 403),
-    ],
-)
-def test_no_page_from_elsewhere_may_ask(
-    server: Served, headers: dict[str, str], status: int
-) -> None:
-    for path in (RECALL.path, "/mcp/one", "/healthz"):
+    )
+    for path, (headers, status) in product((RECALL.path, "/mcp/one", "/healthz"), asked):
         answer = server.ask("everything", replace(RECALL, path=path, headers=headers))
-        assert answer.status_code == status
+        assert answer.status_code == status, (path, headers)
         assert words_in([answer.text]) == set()
         assert "access-control-allow-origin" not in answer.headers
 

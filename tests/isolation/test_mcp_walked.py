@@ -9,9 +9,9 @@ from typing import Any
 
 import httpx
 import pytest
-from canaries import QUERY, leaks, words_in
+from canaries import EVERYTHING, QUERY, leaks, words_in
 from route_walks import View
-from served_worlds import OUTSIDE, PEOPLE, WHOLE_VIEW, Ask, Built, Served, served
+from served_worlds import OUTSIDE, PEOPLE, Ask, Built, Served, served
 from test_routes_walked import BRIEFLY
 
 HEADERS = {
@@ -77,8 +77,7 @@ def _seen_by(server: Served, who: str) -> View:
 
 
 def _listed(server: Served, method: str, key: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = server.ask("everything", rpc(method)).json()["result"][key]
-    return found
+    return server.ask("everything", rpc(method)).json()["result"][key]
 
 
 def denied(answer: httpx.Response) -> bool:
@@ -127,7 +126,7 @@ def test_who_may_not_enter_is_told_the_same(server: Served, who: str) -> None:
 def test_every_walk_leads_somewhere(server: Served) -> None:
     """Each shows an owner what would be a leak to others."""
     view = _seen_by(server, "no scope")
-    forbidden = server.world.forbidden(WHOLE_VIEW)
+    forbidden = server.world.forbidden(EVERYTHING)
     assert not forbidden
     words: dict[str, set[str]] = {}
     for ask in asks(view):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -57,33 +56,6 @@ class Told:
         return sum(each["code"] in DENIED for each in self.answer.json()["outcomes"])
 
 
-@dataclass
-class Walked:
-    """The responses that a caller got on all routes."""
-
-    told: list[Told] = field(default_factory=list)
-    before: dict[str, Any] = field(default_factory=dict)
-    after: dict[str, Any] = field(default_factory=dict)
-    late: tuple[int, int] = (0, 0)
-    """How many items of sent files were refused, and how many lines were logged of that."""
-
-
-def walk(made: Built, root: Path, who: str) -> Walked:
-    """Call all routes as one caller, on a separate server."""
-    with served(made, root) as server:
-        viewer = PEOPLE[who].viewer
-        hidden = {each.memory_id for each in server.world.hidden(viewer)}
-        result = Walked(before=server.rows(hidden))
-        assert result.before.keys() == hidden
-        for route in in_order(server):
-            result.told += _on(server, who, WALKS[route])
-        result.late = server.work_off(), len(server.denied())
-        for path in ("/ingest/files", "/ingest/files/{sha256}"):
-            result.told += _on(server, who, WALKS["GET", HERE + path])
-        result.after = server.rows(hidden)
-        return result
-
-
 def _on(server: Served, who: str, walk: Walk) -> list[Told]:
     view = View(server.world, server.other, PEOPLE[who].viewer, server.made)
     found: list[Told] = []
@@ -128,67 +100,50 @@ def test_every_route_is_walked(server: Served) -> None:
 
 @pytest.mark.parametrize("who", sorted(WALKING))
 def test_somebody_on_every_route(made: Built, tmp_path: Path, who: str) -> None:
-    result = walk(made, tmp_path / "root", who)
-    named = frozenset[str]()
-    no_request_breaks_the_server(result)
-    every_denial_is_in_the_log(result, who)
+    forbidden, named = frozenset[str](), frozenset[str]()
     if who in SEEING:
         forbidden = made.forbidden(SEEING[who].viewer)
-        if who == "every scope":
-            # Whoever may name any session names it by the agent or the task, too.
-            opened = replace(
-                SEEING[who].viewer, project_ids=frozenset(PROJECTS), session_ids=frozenset(TASKS)
-            )
-            named = forbidden - made.forbidden(opened)
-        nothing_hidden_is_told(result, forbidden, named)
-    if who in OUTSIDE:
-        all_are_answered_the_same(result, OUTSIDE[who].knocks)
-    if who not in OWNERS:
-        before, after = (
-            {one: row for one, row in rows.items() if one not in named}
-            for rows in (result.before, result.after)
+    if who == "every scope":
+        # Whoever may name any session names it by the agent or the task, too.
+        opened = replace(
+            SEEING[who].viewer, project_ids=frozenset(PROJECTS), session_ids=frozenset(TASKS)
         )
-        assert before
-        assert after == before
+        named = forbidden - made.forbidden(opened)
+    with served(made, tmp_path / "root") as server:
+        hidden = {each.memory_id for each in server.world.hidden(PEOPLE[who].viewer)} - named
+        before = server.rows(hidden)
+        assert before.keys() == hidden != set()
+        told = [each for route in in_order(server) for each in _on(server, who, WALKS[route])]
+        refused, lines = server.work_off(), len(server.denied())
+        for path in ("/ingest/files", "/ingest/files/{sha256}"):
+            told += _on(server, who, WALKS["GET", HERE + path])
+        assert server.rows(hidden) == before
+    for each in told:
+        # No request breaks the server, and every refusal is in the log.
+        assert each.answer.status_code < 500, (each.ask, each.answer.text)
+        expected = 0 if PEOPLE[who].knocks == 401 else each.denials
+        assert each.lines == expected, (each.ask, each.answer.text)
+        nothing_hidden_is_told(each, forbidden, named)
+    assert lines == refused
+    # A caller that sees every scope is never refused one.
+    bounded = who in SEEING and who != "an agent" and not who.endswith(" alone")
+    assert refused > 0 or not bounded
+    if who in OUTSIDE:
+        inside = [each.answer for each in told if each.ask.path.startswith(HERE)]
+        assert len({each.text for each in inside}) == 1
+        assert {each.status_code for each in inside} == {OUTSIDE[who].knocks}
 
 
 NAMES_A_SCOPE = (f"{HERE}/agents/", f"{HERE}/turns/")
 
 
-def nothing_hidden_is_told(
-    result: Walked, forbidden: frozenset[str], named: frozenset[str]
-) -> None:
+def nothing_hidden_is_told(each: Told, forbidden: frozenset[str], named: frozenset[str]) -> None:
     """Nothing is told that is forbidden, but ``named``: what naming an agent or a task opens."""
-    for each in result.told:
-        told = [each.answer.text, *map(str, each.answer.headers.items())]
-        said = leaks([each.ask.said()], forbidden)
-        if each.ask.path.startswith(NAMES_A_SCOPE):
-            said |= named
-        assert leaks(told, forbidden) - said == set(), each.ask
-
-
-def no_request_breaks_the_server(result: Walked) -> None:
-    for each in result.told:
-        assert each.answer.status_code < 500, (each.ask, each.answer.text)
-
-
-def all_are_answered_the_same(result: Walked, status: int) -> None:
-    told = [each for each in result.told if each.ask.path.startswith(HERE)]
-    assert len({each.answer.text for each in told}) == 1
-    assert {each.answer.status_code for each in told} == {status}
-
-
-def every_denial_is_in_the_log(result: Walked, who: str) -> None:
-    """Every refused request has a line in the log, and every line a refused request."""
-    known = PEOPLE[who].knocks != 401
-    for each in result.told:
-        expected = each.denials if known else 0
-        assert each.lines == expected, (each.ask, each.answer.text)
-    refused, lines = result.late
-    assert lines == refused
-    # A caller that sees every scope is never refused one.
-    bounded = who in SEEING and who != "an agent" and not who.endswith(" alone")
-    assert refused > 0 or not bounded
+    told = [each.answer.text, *map(str, each.answer.headers.items())]
+    said = leaks([each.ask.said()], forbidden)
+    if each.ask.path.startswith(NAMES_A_SCOPE):
+        said |= named
+    assert leaks(told, forbidden) - said == set(), each.ask
 
 
 def test_every_walk_leads_somewhere(made: Built, tmp_path: Path) -> None:

@@ -79,9 +79,7 @@ def shown(orc: Orchestrator) -> dict[str, str]:
     )
     orc.sessions.end("talk")
     receipt = orc.recall(QUERY).receipt_id
-    bulletin = orc.bulletin()
-    assert receipt is not None
-    del bulletin
+    orc.bulletin()
     return {"memory_id": one, "edge_id": edge, "receipt_id": receipt, "tier": "global"}
 
 
@@ -173,12 +171,12 @@ def fields_of(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
         yield place, value
 
 
-@pytest.mark.parametrize("path", paths())
 @pytest.mark.parametrize("who", VIEWERS)
-def test_no_field_tells_of_what_is_hidden(twins: Any, who: str, path: str) -> None:
+def test_no_field_tells_of_what_is_hidden(twins: Any, who: str) -> None:
     plain, more, names = twins
-    one, other = (answer(each, VIEWERS[who], path, names) for each in (plain, more))
-    assert dict(fields_of(one)) == dict(fields_of(other))
+    for path in paths():
+        one, other = (answer(each, VIEWERS[who], path, names) for each in (plain, more))
+        assert dict(fields_of(one)) == dict(fields_of(other)), path
 
 
 def asked_in_bodies(names: Mapping[str, str]) -> Iterator[tuple[str, Any, Mapping[str, str]]]:
