@@ -20,13 +20,6 @@ from memgraph.model.enums import Sensitivity
 from memgraph.service.access.gate import Gate
 from memgraph.service.access.keys import KeyStore
 
-REMOTE = {
-    *("init", "sessions", "stats", "verify", "promote", "jobs"),
-    *("export", "backup", "health"),
-}
-"""The commands without an operation that work on a server."""
-
-
 if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.types import ASGIApp
@@ -89,6 +82,11 @@ class Served:
             timeout=PATIENCE_S,
             **options,
         )
+
+    def connect(self) -> socket.socket:
+        """A connection for what no client sends. Close it."""
+        host, port = self.url.removeprefix("http://").split(":")
+        return socket.create_connection((host, int(port)), timeout=PATIENCE_S)
 
     def orchestrator(self, name: str = "orc-1") -> Orchestrator:
         """The library's own handle, made when there is none."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from memgraph import MemoryService
 from memgraph.surfaces.cli import main
 
 
@@ -29,8 +30,7 @@ class Ran:
         assert self.out.count("\n") == 1
         told = json.loads(self.out)
         assert told["ok"] is True
-        data: dict[str, Any] = told["data"]
-        return data
+        return told["data"]
 
     @property
     def error(self) -> dict[str, Any]:
@@ -40,8 +40,7 @@ class Ran:
         assert self.err.count("\n") == 1
         told = json.loads(self.err)
         assert told["ok"] is False
-        error: dict[str, Any] = told["error"]
-        return error
+        return told["error"]
 
 
 class CommandLine:
@@ -74,6 +73,14 @@ class CommandLine:
 
     def database(self, name: str = "orc-1") -> Path:
         return self.root / name / "memory" / "memory.db"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A root with the orchestrator orc-1, for a server."""
+    with MemoryService(tmp_path / "root", environ={}, background=False) as service:
+        service.create("orc-1")
+    return tmp_path / "root"
 
 
 @pytest.fixture

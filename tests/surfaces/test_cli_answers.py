@@ -35,16 +35,12 @@ def test_an_empty_context_says_why(cli: CommandLine) -> None:
     assert ran.err.startswith("empty[nothing_known]: ")
     assert cli.json("context", "orc-1", "oven")["empty"] == "nothing_known"
     cli.remember("The oven is slow.")
+    ran = cli("recall", "orc-1", "oven", "--token-budget", "1")
+    assert (ran.code, ran.out.splitlines()) == (0, ["the token budget is too small"])
     assert cli.json("context", "orc-1", "oven")["empty"] is None
     ran = cli("context", "orc-1", "oven", "--budget-tokens", "3")
     assert (ran.code, ran.out) == (0, "")
     assert ran.err.startswith("empty[budget_too_small]: the budget is too small")
-
-
-def test_a_recall_without_room_says_so(cli: CommandLine) -> None:
-    cli.remember("The shop sells bread and cheese.")
-    ran = cli("recall", "orc-1", "what does the shop sell?", "--token-budget", "1")
-    assert (ran.code, ran.out.splitlines()) == (0, ["the token budget is too small"])
 
 
 def test_differences_are_told_until_now(cli: CommandLine) -> None:
@@ -78,11 +74,9 @@ def test_what_takes_a_persons_consent_takes_yes(cli: CommandLine) -> None:
 
 
 def test_a_dry_run_shows_what_goes_and_what_stays(cli: CommandLine) -> None:
-    cli.remember("Jonas Weber looks after the machines.")
     other = cli.remember("The bakery of Ada Okafor closes at noon.")
     secret = cli.remember("Ada Okafor keeps the spare key under the third flower pot.")
     cli.remember("Tom Reed told: Ada Okafor keeps the spare key under the third flower pot.")
-    cli.remember("Bruno Okafor bakes with Nora Quill.")
     told = cli.json("erase", "orc-1", "--memory-id", secret, *WHY)
     assert told["preview"]["begins"][secret].startswith("Ada Okafor keeps")
     looked = cli("erase", "orc-1", "--memory-id", secret, *WHY).out

@@ -16,8 +16,6 @@ from memgraph.surfaces.cli.reference import command_paths, derived_commands
 
 if TYPE_CHECKING:
     from conftest import CommandLine
-else:
-    CommandLine = object
 
 MakeContradiction = Callable[[], tuple[str, str, str]]
 WHY = ("--reason", "asked")
@@ -199,16 +197,12 @@ def test_recall_tells_sources_and_explains_every_leg_and_modifier(cli: CommandLi
         assert factor == 1 or f"{name} {factor:.4g}" in row
 
 
-def test_recall_shows_a_title_apart(cli: CommandLine) -> None:
+def test_recall_shows_a_title_apart_and_says_what_it_lacked(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cli.remember("Where the shop sells bread\n\nAt the counter.\nAnd at the door.")
     lines = [line.strip() for line in cli("recall", "orc-1", "shop bread").out.splitlines()]
     assert lines[1:3] == ["Where the shop sells bread", "At the counter. And at the door."]
-
-
-def test_recall_over_text_alone_says_what_it_lacked(
-    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cli.remember("The shop closes at 20:00.")
     # Another model than the stored vectors are of.
     monkeypatch.setenv("MEMGRAPH_MEMORY__EMBEDDING__PROVIDER", "fake")
     found = cli.json("recall", "orc-1", "shop")
@@ -232,17 +226,15 @@ def papers(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("options", [["--dry-run"], []], ids=["preview", "run"])
-def test_dates_that_are_not_understood_are_shown(
-    cli: CommandLine, tmp_path: Path, options: list[str]
-) -> None:
+def test_dates_that_are_not_understood_are_shown(cli: CommandLine, tmp_path: Path) -> None:
     days = "".join(
         f"## Visit of Lena, 0{day}/05/2026\u202e\n\nItem {day}.\n\n" for day in range(1, 6)
     )
     (tmp_path / "n.md").write_text(f"---\ndate: seen 03/04/2026\n---\n{days}")
-    shown = " ".join(cli("ingest", "orc-1", str(tmp_path / "n.md"), *options).out.split())
-    # Of 05/05 the order does not matter. What stands beside a date may be private.
-    assert "5 date_not_understood ('03/04/2026', '01/05/2026', '02/05/2026')" in shown
+    for options in (["--dry-run"], []):
+        shown = " ".join(cli("ingest", "orc-1", str(tmp_path / "n.md"), *options).out.split())
+        # Of 05/05 the order does not matter. What stands beside a date may be private.
+        assert "5 date_not_understood ('03/04/2026', '01/05/2026', '02/05/2026')" in shown
 
 
 def test_files_are_ingested_told_one_by_one_and_taken_once(cli: CommandLine, papers: Path) -> None:
@@ -273,15 +265,12 @@ def test_a_held_file_is_named_with_what_to_do_and_tried_again_when_asked(
     assert held is not None
     held.attempts = MAX_ATTEMPTS
     held.save()
-    (seen,) = cli.error("ingest", "orc-1", "--dry-run")["details"]["files"]
-    assert (seen["path"], seen["outcome"], seen["reason"]) == ("note.md", "held", "held")
-    assert cli.error("ingest", "orc-1")["details"]["totals"] == {"held": 1}
-    assert cli.error("ingest", "orc-1")["details"]["totals"] == {"skipped": 1}
-    assert cli.error("ingest", "orc-1", "--dry-run")["details"]["totals"] == {"skipped": 1}
-    assert "ingest.held: " in cli("health").out
+    for options, outcome in ((["--dry-run"], "held"), ([], "held"), ([], "skipped")):
+        told = cli.error("ingest", "orc-1", *options)["details"]
+        assert told["totals"] == {outcome: 1}
     assert "memgraph ingest --retry" in cli("health").out
-    assert cli.json("ingest", "orc-1", "--retry", "--dry-run")["totals"] == {"processed": 1}
-    assert cli.json("ingest", "orc-1", "--retry")["totals"] == {"processed": 1}
+    for options in (["--dry-run"], []):
+        assert cli.json("ingest", "orc-1", "--retry", *options)["totals"] == {"processed": 1}
     assert "ingest.held" not in cli("health").out
 
 

@@ -11,10 +11,8 @@ import pytest
 
 if TYPE_CHECKING:
     from conftest import CommandLine
-else:
-    CommandLine = object
 
-BAD_NAMES = ["..", "a/b", "a\nb", "", "x" * 65, "con", "-", "é", "a..b", "\x1b[31m"]
+BAD_NAMES = ["..", "a/b", "", "\x1b[31m"]
 
 NEEDING_A_DATABASE = [
     ("list",),

@@ -10,8 +10,6 @@ from memgraph.errors import ProviderUnavailable
 
 if TYPE_CHECKING:
     from conftest import CommandLine
-else:
-    CommandLine = object
 
 
 def owe(cli: CommandLine) -> None:

@@ -13,31 +13,19 @@ from memgraph.surfaces.cli import screen
 
 if TYPE_CHECKING:
     from conftest import CommandLine
-else:
-    CommandLine = object
 
 KEY = ("--orchestrator", "orc-1", "--permission", "read")
 MISTAKES = [
     (["recal", "orc-1", "x"], 2, "Did you mean 'recall'?"),
-    (["recall", "orc-1"], 2, "memgraph recall --help"),
     (["recall", "orc-1", "x", "--limt", "3"], 2, "No such option: --limt"),
     (["recall", "orc-1", "x", "--as-of", "soon"], 2, "--as-of: not an ISO 8601 time, e.g. 2026-"),
     (["remember", "orc-1"], 2, "memgraph remember ORC CONTENT"),
     (["remember", "orc-1", ""], 2, "CONTENT: is empty"),
     (["remember", "orc-1", "x", "--type", "Opinion"], 2, "'fact', 'preference', 'decision'"),
     (["remember", "orc-1", "x", "--importance", "900"], 2, "--importance: "),
-    (["say", "orc-1", "Hello."], 2, "Missing option '--session-id'"),
     ([], 2, "Usage: memgraph"),
     (["get", "orc-1", "fact_0"], 1, "memgraph list orc-1"),
-    (["case", "orc-1", "edge_0"], 1, ". Try: memgraph contradictions orc-1"),
-    (["issued-bulletin", "orc-1", "bul_0"], 1, ". Try: memgraph bulletins orc-1"),
     (["grounds", "orc-1", "--workflow-run-id", "r"], 1, ". Try: memgraph receipts orc-1"),
-    (
-        ["retract-source", "orc-1", "--path", "nope.md", "--reason", "x"],
-        1,
-        ". Try: memgraph sources orc-1",
-    ),
-    (["remember", "orc-1", "x", "--derived-from", "fact_0"], 1, "fact_0"),
     (
         ["retract", "orc-1", "fact_0"],
         2,
@@ -46,19 +34,15 @@ MISTAKES = [
     (["ingest", "orc-1", "no-such-file"], 2, "'no-such-file' does not exist"),
     (["ingest", "orc-1", "--watch", "--dry-run"], 2, "cannot be combined with --watch"),
     (["init", "orc-1"], 1, "--exist-ok"),
-    (["init", "my notes"], 2, "begin with a letter or a digit"),
     (["restore", "orc-1", "no-such-file"], 1, "there is no file"),
     (["recall", "nobody", "x"], 1, " has orc-1\n"),
     (["export", "orc-1", "no-such-folder/x.jsonl"], 1, "the folder does not exist: "),
-    (["backup", "orc-1", "no-such-folder/x.db"], 1, "the folder does not exist: "),
     (["restore", "orc-1", "{notes}"], 1, "restore needs a file of memgraph backup"),
     (["backup", "orc-1", "{notes}"], 1, "--force"),
     (["key", "create", "a", *KEY, "-o", "{notes}"], 1, "name a new file"),
     (["key", "create", "a", *KEY, "--expires", "soon"], 2, "90d, 12h, 30m"),
-    (["key", "create", "a", *KEY, "--expires", "2020-01-01"], 2, "--expires: the time is in the"),
     (["erase", "orc-1", "--reason", "x"], 2, "exactly one of: --memory-id, --entity, --text,"),
     (["export", "orc-1", "-"], 2, "name a file"),
-    (["backup", "orc-1", "-"], 2, "name a file"),
     (["ask", "orc-1", "x"], 1, "in the root's memgraph.toml"),
     (["entity", "orc-1", "Bob"], 1, "memgraph entities orc-1"),
     (["worker", "--once", "--orchestrator", "nobody"], 1, "memgraph init nobody"),
@@ -96,7 +80,6 @@ def test_a_backup_is_restored_under_another_name_when_that_is_asked_for(
     assert cli("restore", "orc-3", file, "--as", "orc-2").code == 1
     assert cli.json("restore", "orc-1", file, "--as", "orc-2")["orchestrator"] == "orc-2"
     assert cli.json("get", "orc-2", kept)["content"] == "The shop sells bread."
-    assert cli("verify", "orc-2").out.splitlines()[-1].startswith("OK: ")
     assert "orc-2 already has a database" in cli("restore", "orc-1", file, "--as", "orc-2").err
     lines = str(tmp_path / "orc-1.jsonl")
     assert cli("export", "orc-1", lines).code == 0

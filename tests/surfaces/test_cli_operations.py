@@ -28,8 +28,6 @@ from memgraph.surfaces.http.operations import router_of
 
 if TYPE_CHECKING:
     from conftest import CommandLine
-else:
-    CommandLine = object
 
 
 class Label(Value):
@@ -116,13 +114,12 @@ def test_its_help_is_its_docstring_and_its_annotations(cli: CommandLine) -> None
     assert "--most N Labels at most. 1 to 3. [default: 3]" in told
 
 
-@pytest.mark.parametrize("name", operations_of(Orchestrator))
-def test_every_operation_has_a_form_on_the_command_line(name: str) -> None:
-    command = make_command(command_of(operations_of(Orchestrator)[name].function), name)
-    sent = {each.name for each in command.params if each.expose_value}
-    declared = operations_of(Orchestrator)[name]
-    assert {*declared.parameters} <= sent
-    assert declared.rest not in sent
+def test_every_operation_has_a_form_on_the_command_line() -> None:
+    for name, declared in operations_of(Orchestrator).items():
+        command = make_command(command_of(declared.function), name)
+        sent = {each.name for each in command.params if each.expose_value}
+        assert {*declared.parameters} <= sent, name
+        assert declared.rest not in sent, name
 
 
 class Options(Value):

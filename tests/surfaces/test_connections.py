@@ -8,21 +8,10 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-import pytest
 from server_processes import PATIENCE_S, ServerProcess, server_process
-
-from memgraph import MemoryService
 
 MEMORIES = "/v1/orchestrators/orc-1/memories"
 HALF = f"GET {MEMORIES} HTTP/1.1\r\nHost: localhost\r\nX-Slow: ".encode()
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    made = tmp_path / "root"
-    with MemoryService(made, environ={}, background=False) as service:
-        service.create("orc-1")
-    return made
 
 
 QUICK_HEADS = "from memgraph.surfaces import shutdown; shutdown.TimedHeads.head_timeout_s = 3.0"

@@ -9,7 +9,6 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from serving_worlds import serving
 
@@ -24,7 +23,6 @@ from memgraph.surfaces.http.envelope import NO_ROUTE, Envelope
 from memgraph.surfaces.metrics import PrometheusMeters
 from memgraph.surfaces.serve import application
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 CANARY = "The heron sleeps at Quillfen."
 
 
@@ -55,8 +53,9 @@ async def failing(_scope: Scope, _receive: Receive, _send: Send) -> None:
     raise ValueError(CANARY)
 
 
-def figures(meters: PrometheusMeters) -> str:
-    return meters.exposition(ServiceReadiness(status="ready"))[0].decode()
+def figures(meters: PrometheusMeters, *standing: OrchestratorState) -> str:
+    readiness = ServiceReadiness(status="ready", orchestrators=standing)
+    return meters.exposition(readiness)[0].decode()
 
 
 def test_a_request_is_measured_by_its_route_and_no_address_is_told() -> None:
@@ -70,26 +69,11 @@ def test_a_request_is_measured_by_its_route_and_no_address_is_told() -> None:
     assert "memgraph_http_requests_in_hand 0.0" in told
     assert "heron" not in told
     assert "BREW" not in told
-
-
-def test_figures_tell_of_each_way_to_stand_also_of_none() -> None:
-    meters = PrometheusMeters()
     standing = OrchestratorState(orchestrator="orc-1", status="disabled")
-    first = meters.exposition(ServiceReadiness(status="ready", orchestrators=(standing,)))[
-        0
-    ].decode()
-    assert 'memgraph_orchestrators{status="disabled"} 1.0' in first
-    assert 'memgraph_orchestrators{status="ready"} 0.0' in first
+    told = figures(meters, standing)
+    assert 'memgraph_orchestrators{status="disabled"} 1.0' in told
+    assert 'memgraph_orchestrators{status="ready"} 0.0' in told
     assert 'memgraph_orchestrators{status="disabled"} 0.0' in figures(meters)
-
-
-def test_the_root_leads_to_the_console(tmp_path: Path) -> None:
-    def app_of(gate: Gate) -> Any:
-        return application(gate, gate.service.settings().memory.server)
-
-    with serving(tmp_path / "root", app_of=app_of) as served:
-        answer = httpx.get(f"{served.url}/", timeout=60)
-    assert (answer.status_code, answer.headers["location"]) == (307, "/console/")
 
 
 def test_a_line_names_what_was_answered_and_the_route_that_was_meant(tmp_path: Path) -> None:
@@ -106,6 +90,7 @@ def test_a_line_names_what_was_answered_and_the_route_that_was_meant(tmp_path: P
         served.orchestrator("orc-1")
         with served.client(served.key()) as client:
             client.get("/openapi.json")
+            assert client.get("/").headers["location"] == "/console/"
             client.post(memories, json={"content": "x" * 2_000})
             client.get("/nowhere")
             client.get("/mcp/orc-1", headers={"authorization": "Bearer nobody's"})
@@ -120,6 +105,7 @@ def test_a_line_names_what_was_answered_and_the_route_that_was_meant(tmp_path: P
     told = [json.loads(each) for each in lines.lines]
     assert [(each["route"], each["status"], each.get("code")) for each in told] == [
         ("/openapi.json", 200, None),
+        ("/", 307, None),
         (template, 413, "request.too_large"),
         (NO_ROUTE, 404, "request.refused"),
         ("/mcp", 401, "access.unauthenticated"),

@@ -15,8 +15,6 @@ from pathlib import Path
 from server_processes import ServerProcess, server_process, until
 
 from memgraph import MemoryService
-from memgraph.clock import SystemClock
-from memgraph.service.access.keys import KeyStore
 from memgraph.surfaces.processes import ServerProcesses
 
 MEMORIES = "/v1/orchestrators/orc-1/memories"
@@ -38,12 +36,10 @@ def written(server: ServerProcess, writer: int) -> list[str]:
 
 
 def test_a_process_that_is_killed_is_replaced_and_nothing_acknowledged_is_lost(
-    tmp_path: Path,
+    root: Path,
 ) -> None:
-    with MemoryService(tmp_path, environ={}, background=False) as service:
-        service.create("orc-1")
     with (
-        server_process(tmp_path, "--processes", "2") as server,
+        server_process(root, "--processes", "2") as server,
         ThreadPoolExecutor(WRITERS) as pool,
     ):
         # The address answers as soon as one of them accepts.
@@ -68,33 +64,10 @@ def test_a_process_that_is_killed_is_replaced_and_nothing_acknowledged_is_lost(
     assert [after[pid] for pid in after.keys() - first.keys()] == [True]
     assert deaths == [killed]
     assert f'status="201"}} {float(WRITERS * WRITES)}' in figures
-    with MemoryService(tmp_path, environ={}, background=False) as service:
+    with MemoryService(root, environ={}, background=False) as service:
         orc = service.orchestrator("orc-1")
         assert {orc.get(each).memory_id for each in made} == {*made}
         assert orc.verify().ok
-
-
-def test_a_person_who_signed_in_is_known_to_every_process(tmp_path: Path) -> None:
-    with MemoryService(tmp_path, environ={}, background=False) as service:
-        service.create("orc-1")
-    _, secret = KeyStore(tmp_path, SystemClock()).create(
-        {"name": "desk", "orchestrators": ["orc-1"], "permissions": ["read"]}
-    )
-    with server_process(tmp_path, "--processes", "2", keyless=False) as server:
-        with server.client() as client:
-            sent = client.post(
-                "/console/login", data={"key": secret}, headers={"origin": server.url}
-            )
-            assert sent.status_code == 303
-            cookies = client.cookies
-        answers = []
-        for _ in range(8):
-            # Each has a connection of its own.
-            with server.client() as client:
-                client.cookies = cookies
-                answers.append(client.get("/console/orc-1/").status_code)
-        assert server.end() == 0
-    assert set(answers) == {200}
 
 
 def waits(_listener: socket.socket, _number: int, ready: Callable[[], None]) -> None:

@@ -8,22 +8,12 @@ import httpx
 import pytest
 from serving_worlds import Served, serving
 
-from tests.postgres_servers import drop_schemas
-
 
 @pytest.fixture(scope="module")
-def served(
-    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Iterator[Served]:
-    url = ""
-    if request.config.getoption("--engine") == "postgresql":
-        url = request.getfixturevalue("postgres_server")
-    root = tmp_path_factory.mktemp("http") / "root"
-    with serving(root, config={"memory.storage.url": url}) as made:
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serving(tmp_path_factory.mktemp("http") / "root") as made:
         made.orchestrator()
         yield made
-    if url:
-        drop_schemas(url)
 
 
 @pytest.fixture(scope="module")

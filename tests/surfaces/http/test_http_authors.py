@@ -19,24 +19,23 @@ LIMITED: dict[str, Any] = {
 def stored(client: httpx.Client, content: str, **fields: Any) -> str:
     answer = client.post(f"{ONES}/memories", json={"content": content, **fields})
     assert answer.status_code == 201, answer.text
-    memory_id: str = answer.json()["memory_id"]
-    return memory_id
+    return answer.json()["memory_id"]
 
 
 def updates(client: httpx.Client, new: str, old: str) -> dict[str, Any]:
     edge = {"from_id": new, "to_id": old, "edge_type": "Updates", "reason": "it changed"}
     answer = client.post(f"{ONES}/edges", json=edge)
     assert answer.status_code in (200, 201), answer.text
-    told: dict[str, Any] = answer.json()
-    return told
+    return answer.json()
 
 
 def status_of(client: httpx.Client, memory_id: str) -> str:
-    status: str = client.get(f"{ONES}/memories/{memory_id}").json()["status"]
-    return status
+    return client.get(f"{ONES}/memories/{memory_id}").json()["status"]
 
 
-def test_another_keys_word_opens_a_case(served: Served) -> None:
+def test_another_keys_word_opens_a_case_and_the_authors_or_an_operators_replaces(
+    served: Served,
+) -> None:
     with (
         served.client(served.key(**LIMITED)) as author,
         served.client(served.key(**LIMITED)) as other,
@@ -53,14 +52,11 @@ def test_another_keys_word_opens_a_case(served: Served) -> None:
         )
         assert corrected.is_success
         assert status_of(author, old) == "active"
-
-
-def test_the_authors_and_an_operators_word_replaces(served: Served) -> None:
-    with served.client(served.key(**LIMITED)) as author, served.client(served.key()) as operator:
-        one, two = stored(author, "Tiles are red here"), stored(author, "Every wall is of brick")
-        updates(author, stored(author, "Slates cover it"), one)
-        updates(operator, stored(operator, "Limestone was taken"), two)
-        assert [status_of(author, each) for each in (one, two)] == ["superseded"] * 2
+        # The author's word replaces, and an operator's.
+        for who, text in ((author, "Slates cover it"), (operator, "Limestone was taken")):
+            old = stored(author, f"Every wall is of brick, not: {text}")
+            updates(who, stored(who, text), old)
+            assert status_of(author, old) == "superseded"
 
 
 def test_the_conversations_of_a_key_are_listed(served: Served) -> None:

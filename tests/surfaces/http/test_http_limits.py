@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import socket
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -48,58 +48,37 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.fixture(scope="module")
-def hurried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Of its own: on a busy machine an honest request may take longer than it waits."""
-    with limited(tmp_path_factory.mktemp("hurried"), request_timeout_s=0.3) as served:
-        yield served
-
-
-@pytest.fixture(scope="module")
 def roomy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with limited(tmp_path_factory.mktemp("roomy")) as served:
         yield served
 
 
-def answered(served: Served, sent: bytes) -> tuple[int, dict[str, str], bytes]:
-    """Send bytes and read the answer until the server closes: status, headers, body."""
-    host, port = served.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as connection:
+def raw(served: Served, sent: bytes) -> tuple[int, dict[str, str], dict[str, Any]]:
+    """Send bytes and read the answer until the server closes: status, headers, JSON."""
+    with served.connect() as connection:
         connection.sendall(sent)
-        parts = []
-        while part := connection.recv(65_536):
-            parts.append(part)
-    head, _, body = b"".join(parts).partition(b"\r\n\r\n")
+        answer = b"".join(iter(lambda: connection.recv(65_536), b""))
+    head, _, body = answer.partition(b"\r\n\r\n")
     first, *lines = head.decode().split("\r\n")
     headers = {k.lower(): v for k, v in (line.split(": ", 1) for line in lines)}
-    return int(first.split()[1]), headers, body
+    return int(first.split()[1]), headers, json.loads(body)
 
 
-def raw(served: Served, sent: bytes) -> tuple[int, dict[str, str], dict[str, Any]]:
-    """As ``answered``, of an answer that is a problem or another object."""
-    status, headers, body = answered(served, sent)
-    return status, headers, json.loads(body)
-
-
-def request(served: Served, *lines: str, host: str = "localhost", body: bytes = b"") -> bytes:
-    head = [f"POST {MEMORIES} HTTP/1.1", f"Host: {host}", f"Authorization: Bearer {served.key()}"]
+def request(*lines: str, key: str | None, body: bytes = b"") -> bytes:
+    """The head of a write, and what comes of its body."""
+    shown = [] if key is None else [f"Authorization: Bearer {key}"]
+    head = [f"POST {MEMORIES} HTTP/1.1", "Host: localhost", *shown]
     return "\r\n".join([*head, "Content-Type: application/json", *lines, "", ""]).encode() + body
 
 
-def begun(served: Served, *lines: str, key: str | None) -> bytes:
-    """The head of a request whose body does not come."""
-    shown = [] if key is None else [f"Authorization: Bearer {key}"]
-    head = [f"POST {MEMORIES} HTTP/1.1", "Host: localhost", *shown, *lines, "", ""]
-    return "\r\n".join(head).encode()
+CHUNKED = "Transfer-Encoding: chunked"
 
 
-@pytest.mark.parametrize("key", [None, "mgk_wrong"])
-@pytest.mark.parametrize("size", ["Content-Length: 70000", "Transfer-Encoding: chunked"])
-def test_a_large_body_of_who_has_no_key_is_not_read(
-    roomy: Served, key: str | None, size: str
-) -> None:
-    status, headers, told = raw(roomy, begun(roomy, size, key=key))
-    assert (status, told["code"]) == (401, "access.unauthenticated")
-    assert headers["www-authenticate"] == "Bearer"
+def test_a_large_body_of_who_has_no_key_is_not_read(roomy: Served) -> None:
+    for size, key in product(("Content-Length: 70000", CHUNKED), (None, "mgk_wrong")):
+        status, headers, told = raw(roomy, request(size, key=key))
+        assert (status, told["code"]) == (401, "access.unauthenticated")
+        assert headers["www-authenticate"] == "Bearer"
 
 
 def test_a_large_body_is_taken_with_the_first_request_of_a_key(roomy: Served) -> None:
@@ -111,14 +90,12 @@ def test_a_large_body_is_taken_with_the_first_request_of_a_key(roomy: Served) ->
 
 def test_bodies_that_come_slowly_take_no_place_of_others(tmp_path: Path) -> None:
     with limited(tmp_path, threads=1, waiting=3) as served, ExitStack() as held:
-        host, port = served.url.removeprefix("http://").split(":")
         key = served.key()
         # Of large ones, which take memory, there are as many as places.
         for size, who in (("10", None), ("70000", key)):
-            slow = begun(served, f"Content-Length: {size}", key=who)
+            slow = request(f"Content-Length: {size}", key=who)
             for _ in range(4):
-                connection = held.enter_context(socket.create_connection((host, int(port))))
-                connection.sendall(slow)
+                held.enter_context(served.connect()).sendall(slow)
         with served.client(key) as client:
             over = time.monotonic() + PATIENCE_S
             large = {"items": [{"content": "x" * 30_000}] * 3}
@@ -127,21 +104,13 @@ def test_bodies_that_come_slowly_take_no_place_of_others(tmp_path: Path) -> None
             assert client.post(MEMORIES, json={"content": "mine"}).status_code == 201
 
 
-def test_a_body_that_says_it_is_too_large_is_not_read(small: Served) -> None:
-    status, headers, told = raw(small, request(small, f"Content-Length: {LIMIT + 1}"))
-    assert (status, told["code"], told["details"]) == (413, "request.too_large", {"limit": LIMIT})
-    assert headers["content-type"] == "application/problem+json"
-
-
-def test_a_body_in_pieces_is_counted(small: Served) -> None:
+def test_the_largest_body_is_taken_and_no_larger_one(small: Served) -> None:
     piece = b"%x\r\n%s\r\n" % (1_000, b"x" * 1_000)
-    status, _, told = raw(
-        small, request(small, "Transfer-Encoding: chunked", body=piece * 3 + b"0\r\n\r\n")
-    )
-    assert (status, told["code"]) == (413, "request.too_large")
-
-
-def test_the_largest_body_is_taken(small: Served) -> None:
+    for size, body in ((f"Content-Length: {LIMIT + 1}", b""), (CHUNKED, piece * 3 + b"0\r\n\r\n")):
+        status, headers, told = raw(small, request(size, key=small.key(), body=body))
+        assert (status, told["code"]) == (413, "request.too_large")
+        assert told["details"] == {"limit": LIMIT}
+        assert headers["content-type"] == "application/problem+json"
     rest = LIMIT - len(json.dumps({"content": ""}))
     with small.client(small.key()) as client:
         answer = client.post(MEMORIES, content=json.dumps({"content": "x" * rest}))
@@ -157,7 +126,7 @@ def test_the_largest_body_is_taken(small: Served) -> None:
         b'{"content": "one", "content": "two"}',
         b'{"content": "one", "c\\u006fntent": "two"}',
         b'{"content": "one", "tags": [{"a": {"b": 1, "b": 2}}]}',
-        *('{"content": "one"}'.encode(each) for each in ("utf-16", "utf-16-le", "utf-32-be")),
+        '{"content": "one"}'.encode("utf-16-le"),
     ],
 )
 def test_json_that_two_parsers_would_read_differently_is_refused(
@@ -171,10 +140,12 @@ def test_json_that_two_parsers_would_read_differently_is_refused(
         assert client.get(MEMORIES).text == before
 
 
-@pytest.mark.parametrize("header", ["Content-Length: 100", "Transfer-Encoding: chunked"])
-def test_a_body_that_does_not_come_is_not_waited_for(hurried: Served, header: str) -> None:
-    status, headers, told = raw(hurried, request(hurried, header))
-    assert (status, told["code"], headers["connection"]) == (408, "request.timeout", "close")
+def test_a_body_that_does_not_come_is_not_waited_for(tmp_path: Path) -> None:
+    with limited(tmp_path, request_timeout_s=0.3) as hurried:
+        for header in ("Content-Length: 100", CHUNKED):
+            status, headers, told = raw(hurried, request(header, key=hurried.key()))
+            assert (status, told["code"]) == (408, "request.timeout")
+            assert headers["connection"] == "close"
 
 
 def test_pages_that_may_ask_are_let_in_by_their_browser(small: Served) -> None:
@@ -211,12 +182,16 @@ def test_every_answer_is_private_and_has_an_id(small: Served) -> None:
 
 @pytest.mark.parametrize(
     ("given", "taken"),
-    [("3fa85f64-5717-4562-b3fc-2c963f66afa6", True), ("tell this", False), ("abc", False)],
+    [
+        ("3fa85f64-5717-4562-b3fc-2c963f66afa6", True),
+        *((each, False) for each in ("tell this", "a\tb", "abc", "x" * 5_000, "a;b=c")),
+    ],
 )
 def test_an_id_from_outside_is_taken_if_it_is_one(small: Served, given: str, taken: bool) -> None:
     with small.client() as client:
         answer = client.get("/nowhere", headers={"x-request-id": given})
     assert (answer.headers["x-request-id"] == given) is taken
+    assert len(answer.headers["x-request-id"]) < 200
 
 
 class Gateway:
@@ -279,7 +254,7 @@ def test_a_write_that_timed_out_in_the_queue_is_not_begun(
 ) -> None:
     gateway = Gateway(monkeypatch)
     with (
-        limited(tmp_path, threads=1, waiting=5, request_timeout_s=2.0) as served,
+        limited(tmp_path, threads=1, waiting=5, request_timeout_s=1.0) as served,
         served.client(served.key()) as client,
     ):
         assert client.get("/v1/orchestrators/orc-1/contradictions").status_code == 504

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import httpx
@@ -24,14 +25,12 @@ def kinds(root: type[errors.MemgraphError]) -> list[type[errors.MemgraphError]]:
 SERVED = [each for each in kinds(errors.MemgraphError) if ".surfaces.cli" not in each.__module__]
 
 
-@pytest.mark.parametrize("kind", SERVED, ids=lambda kind: kind.code)
-def test_every_error_has_a_status(kind: type[errors.MemgraphError]) -> None:
-    status = kind.status
-    assert 400 <= status <= 599
+def test_every_error_has_a_status() -> None:
     # Only what is nobody's doing, and what never leaves a server, is said to be a bug.
-    server = (errors.MemgraphError, errors.JobFailed, errors.BenchFailed, errors.ServerFailed)
-    bug = kind in server or issubclass(kind, errors.RemoteError)
-    assert (status == 500) is bug
+    bugs = {errors.MemgraphError, errors.JobFailed, errors.BenchFailed, errors.ServerFailed}
+    bugs |= {each for each in SERVED if issubclass(each, errors.RemoteError)}
+    assert all(400 <= each.status <= 599 for each in SERVED)
+    assert {each for each in SERVED if each.status == 500} == bugs
 
 
 @pytest.mark.parametrize(
@@ -39,18 +38,17 @@ def test_every_error_has_a_status(kind: type[errors.MemgraphError]) -> None:
     [
         ("POST", "/memories", {"json": {"content": [CANARY]}}, 422),
         ("POST", "/memories", {"json": {"content": "x", f"{CANARY} as a name": 1}}, 422),
-        ("POST", "/memories", {"json": {"content": "x", "importance": CANARY}}, 422),
         ("POST", "/memories", {"json": {"content": "x", "event_time": CANARY}}, 422),
         ("POST", "/memories", {"json": {"content": "x", "attributes": {CANARY: "\ud800"}}}, 422),
         ("POST", "/memories", {"json": {"content": f"{CANARY}\x00"}}, 422),
-        ("POST", "/memories", {"json": [CANARY]}, 422),
         ("POST", "/memories", {"json": CANARY}, 422),
         ("POST", "/memories", {"content": f'{{"content": "{CANARY}'.encode()}, 422),
         ("POST", "/memories", {"content": CANARY.encode() + b"\xff\xfe"}, 400),
         ("POST", "/memories", {"content": b"[" * 100_000}, 400),
+        ("POST", "/memories", {"content": b'{"content": NaN, "\\r\\nSet-Cookie: a=b": 1}'}, 422),
         ("POST", "/memories", {"content": b""}, 422),
+        ("POST", "/memories", {"content": b'{"content": "' + b"a" * 3_000_000 + b'"}'}, 422),
         ("GET", "/memories", {"params": {"limit": CANARY}}, 422),
-        ("GET", "/memories", {"params": {"type": CANARY}}, 422),
         ("GET", "/memories", {"params": {"clearance": CANARY}}, 422),
         ("GET", "/memories", {"params": {"cursor": f"{CANARY}\x00"}}, 422),
         ("GET", "/contradictions", {"params": {"as_of": CANARY}}, 422),
@@ -61,20 +59,16 @@ def test_every_error_has_a_status(kind: type[errors.MemgraphError]) -> None:
 def test_what_was_sent_is_not_repeated(
     client: httpx.Client, method: str, path: str, sent: dict[str, Any], status: int
 ) -> None:
-    answer = client.request(
-        method, BASE + path, headers={"content-type": "application/json"}, **_encoded(sent)
-    )
+    if "json" in sent:
+        # httpx encodes no lone surrogates; a hostile client does.
+        sent = {"content": json.dumps(sent["json"]).encode()}
+    headers = {"content-type": "application/json"}
+    answer = client.request(method, BASE + path, headers=headers, **sent)
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     assert Problem.model_validate_json(answer.content).status == status
     assert CANARY not in answer.text + str(answer.headers)
-
-
-def _encoded(sent: dict[str, Any]) -> dict[str, Any]:
-    """httpx encodes no lone surrogates; a hostile client does."""
-    import json
-
-    return {"content": json.dumps(sent["json"]).encode()} if "json" in sent else sent
+    assert "set-cookie" not in answer.headers
 
 
 def test_a_bug_is_told_by_its_class_alone(

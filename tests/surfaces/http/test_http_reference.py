@@ -49,10 +49,8 @@ def test_schemas_have_names_of_their_own() -> None:
     assert [name for name in openapi()["components"]["schemas"] if "__" in name] == []
 
 
-def test_operations_on_an_orchestrator_tell_what_they_take() -> None:
+def test_operations_on_an_orchestrator_tell_their_permission() -> None:
     for _, path, operation in operations():
         if not path.startswith("/v1/orchestrators/{orchestrator}"):
             continue
         assert operation[PERMISSION] in set(Permission), path
-        names = {each["name"] for each in operation["parameters"]}
-        assert {"project", "session", "agent", "clearance"} <= names, path
