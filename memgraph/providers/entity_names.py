@@ -94,7 +94,7 @@ class EntityStrategy:
                 continue
             try:
                 results.append(provider.extract(texts))
-            except (ProviderError, ExtraMissing) as error:
+            except ProviderError as error:
                 failures[provider.name] = error
         merged = [
             EntityFindings(

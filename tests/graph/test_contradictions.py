@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,8 +17,8 @@ from memgraph.model.enums import Sensitivity
 from memgraph.rules.scope import Viewer
 from memgraph.store.engine import Database
 
-list_contradictions = reading(cases.list_contradictions)
 LATER = NOW + 10 * DAY
+list_contradictions = partial(reading(cases.list_contradictions), now_ms=LATER)
 
 
 @settings(max_examples=often(60))
@@ -43,7 +44,6 @@ def test_every_visible_pair_is_on_exactly_one_page_in_order(
         while True:
             page = list_contradictions(
                 database,
-                now_ms=LATER,
                 resolved=resolved,
                 viewer=viewer,
                 limit=limit,
@@ -65,7 +65,7 @@ def test_both_sides_come_with_source_age_and_time(filling: Filling) -> None:
     newer = filling.memory(created_at=NOW + 2 * DAY, source_id=source)
     older = filling.memory(created_at=NOW)
     filling.edge(newer, older, "Contradicts", created_at=NOW + 3 * DAY, reason="other day")
-    (item,) = list_contradictions(filling, now_ms=LATER).items
+    (item,) = list_contradictions(filling).items
     assert (item.first.memory_id, item.second.memory_id) == (older, newer)
     assert [one.source_path for one in item.sources] == [None, "/b.md"]
     assert item.edge.created_at == NOW + 3 * DAY
@@ -84,9 +84,9 @@ def test_open_ones_come_newest_first_and_moot_ones_with_their_memory(filling: Fi
         for other, time in zip(others, times, strict=True)
     ]
     moot = filling.edge(gone, one, "Contradicts", created_at=NOW)
-    items = list_contradictions(filling, now_ms=LATER).items
+    items = list_contradictions(filling).items
     assert [item.edge.edge_id for item in items] == [ids[1], ids[2], ids[0]]
-    items = list_contradictions(filling, now_ms=LATER, memory_id=one).items
+    items = list_contradictions(filling, memory_id=one).items
     assert [item.edge.edge_id for item in items] == [ids[1], ids[2], ids[0], moot]
     assert [item.moot for item in items] == [False, False, False, True]
 
@@ -105,7 +105,7 @@ def test_as_of_shows_what_was_open_then(filling: Filling) -> None:
     filling.edge(one, late, "Contradicts", created_at=NOW + 50)
 
     def at(time: int, *, resolved: bool) -> list[str]:
-        page = list_contradictions(filling, now_ms=LATER, resolved=resolved, as_of=time)
+        page = list_contradictions(filling, resolved=resolved, as_of=time)
         return [item.edge.edge_id for item in page.items]
 
     assert at(NOW + 9, resolved=False) == []
@@ -122,7 +122,7 @@ def test_a_page_goes_on_whatever_became_of_its_last_edge(filling: Filling, resol
     edges = [
         filling.edge(filling.memory(), filling.memory(), "Contradicts", **given) for _ in range(4)
     ]
-    pages = [list_contradictions(filling, now_ms=LATER, resolved=resolved, limit=2)]
+    pages = [list_contradictions(filling, resolved=resolved, limit=2)]
     last = pages[0].items[-1].edge.edge_id
     # It changes its list between the pages.
     changed = "NULL, resolution = NULL" if resolved else f"{LATER}, resolution = '{{}}'"
@@ -131,9 +131,7 @@ def test_a_page_goes_on_whatever_became_of_its_last_edge(filling: Filling, resol
             f"UPDATE memory_edges SET resolved_at = {changed} WHERE edge_id = ?", (last,)
         )
     after = pages[0].next_after
-    pages.append(
-        list_contradictions(filling, now_ms=LATER, resolved=resolved, limit=2, after=after)
-    )
+    pages.append(list_contradictions(filling, resolved=resolved, limit=2, after=after))
     shown = [item.edge.edge_id for page in pages for item in page.items]
     assert (sorted(shown), pages[1].next_after) == (sorted(edges), None)
 
@@ -143,13 +141,13 @@ def test_a_place_tells_of_no_hidden_edge(filling: Filling) -> None:
     secret = filling.memory(sensitivity="Restricted")
     hidden = filling.edge(filling.memory(), secret, "Contradicts", created_at=NOW + DAY)
     for one in (hidden, "edge_unknown"):
-        page = list_contradictions(filling, now_ms=LATER, after=f"{NOW + DAY}.{one}")
+        page = list_contradictions(filling, after=f"{NOW + DAY}.{one}")
         assert [item.edge.edge_id for item in page.items] == [shown]
 
 
 def test_a_wrong_page_is_named(database: Database) -> None:
     with pytest.raises(InvalidInput, match="next_after"):
-        list_contradictions(database, now_ms=LATER, after="edge_unknown")
+        list_contradictions(database, after="edge_unknown")
 
 
 def test_some_are_looked_for_by_what_a_side_says_and_by_memory(filling: Filling) -> None:
@@ -163,7 +161,7 @@ def test_some_are_looked_for_by_what_a_side_says_and_by_memory(filling: Filling)
     filling.edge(other, secret, "Contradicts", created_at=NOW)
 
     def found(**sought: Any) -> set[str]:
-        items = list_contradictions(filling, now_ms=LATER, **sought).items
+        items = list_contradictions(filling, **sought).items
         return {item.edge.edge_id for item in items}
 
     assert found() == found(text="  ") == found(memory_id=tea) == {one, two}

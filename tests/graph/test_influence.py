@@ -203,8 +203,7 @@ def test_the_grounds_of_a_run_are_what_it_was_given_and_what_that_stands_on(
         assert not world.leaks(found.model_dump_json(), viewer)
 
 
-def test_a_memory_had_before_it_what_its_run_was_given_until_then(database: Database) -> None:
-    filling = Filling(database)
+def test_a_memory_had_before_it_what_its_run_was_given_until_then(filling: Filling) -> None:
     known, later, ground = (filling.memory() for _ in range(3))
     filling.flush()
     source = filling.source("src_run", source_type="workflow_output", workflow_run_id="run-1")
@@ -214,17 +213,16 @@ def test_a_memory_had_before_it_what_its_run_was_given_until_then(database: Data
     hand_out(filling, "rcl_1", [known], at=NOW + 4, run="run-1")
     hand_out(filling, "rcl_2", [later], at=NOW + 5, run="run-1")
     hand_out(filling, "rcl_3", [later], at=NOW + 1, run="run-2")
-    found = grounds(database, memory_id=made)
+    found = grounds(filling, memory_id=made)
     assert [each.receipt_id for each in found.hand_outs] == ["rcl_1"]
     assert (found.given, [each.memory_id for each in found.links]) == ((known,), [ground])
-    found_runs = impact(database, known).runs
+    found_runs = impact(filling, known).runs
     assert [(each.name, each.left) for each in found_runs] == [("run-1", (made,))]
-    reached_later = {each.name: each.left for each in impact(database, later).runs}
+    reached_later = {each.name: each.left for each in impact(filling, later).runs}
     assert reached_later == {"run-1": (made,), "run-2": ()}
 
 
-def test_what_a_conversation_left_is_told_without_its_turns(database: Database) -> None:
-    filling = Filling(database)
+def test_what_a_conversation_left_is_told_without_its_turns(filling: Filling) -> None:
     known = filling.memory()
     filling.flush()
     source = filling.source("src_talk", conversation_id="talk")
@@ -234,14 +232,13 @@ def test_what_a_conversation_left_is_told_without_its_turns(database: Database) 
     ]
     filling.flush()
     hand_out(filling, "rcl_1", [known], at=NOW + 2, conversation="talk")
-    found = impact(database, known)
+    found = impact(filling, known)
     assert [each.left for each in found.conversations] == [tuple(facts[1 : MAX_LEFT + 1])]
     assert found.cut_reasons == ("max_left",)
     assert found.runs == ()
 
 
-def test_bounds_are_told(database: Database) -> None:
-    filling = Filling(database)
+def test_bounds_are_told(filling: Filling) -> None:
     long = [filling.memory() for _ in range(MAX_DEPTH + 2)]
     for one, ground in pairwise(long):
         filling.derived(one, ground)
@@ -252,13 +249,13 @@ def test_bounds_are_told(database: Database) -> None:
     filling.flush()
     for number in range(4):
         hand_out(filling, f"rcl_{number}", [hub], at=NOW + number)
-    assert grounds(database, memory_id=long[0]).cut_reasons == ("depth",)
-    assert [each.memory_id for each in impact(database, long[-1]).derived] == long[-2:0:-1]
-    found = impact(database, hub, max_nodes=3)
+    assert grounds(filling, memory_id=long[0]).cut_reasons == ("depth",)
+    assert [each.memory_id for each in impact(filling, long[-1]).derived] == long[-2:0:-1]
+    found = impact(filling, hub, max_nodes=3)
     assert [each.memory_id for each in found.derived] == parts[:3]
     assert _ids(found.hand_outs) == ["rcl_3", "rcl_2", "rcl_1"]
     assert found.cut_reasons == ("max_nodes", "max_receipts")
-    whole = impact(database, hub, max_nodes=6)
+    whole = impact(filling, hub, max_nodes=6)
     assert (len(whole.derived), whole.cut) == (6, False)
 
 
