@@ -104,22 +104,22 @@ def test_a_turn_opens_what_was_consolidated_and_only_it_is_pending(
     assert (info.turns, info.pending) == (2, 1)
 
 
-@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("way", ["one by one", "many", "a document"])
 def test_turns_from_elsewhere_tell_of_their_sessions_alone(
-    orc: Orchestrator, told: list[SessionEvent], many: bool
+    orc: Orchestrator, told: list[SessionEvent], way: str
 ) -> None:
     say(orc, "live")
-    turn: dict[str, Any] = {
-        "kind": MemoryKind.EPISODE,
-        "session_id": "old",
-        "source_role": "user",
-    }
-    if many:
-        orc.remember_many([MemoryInput(content=f"Turn {at}.", **turn) for at in range(3)])
-        orc.remember_many([MemoryInput(content="One more.", **turn)])
-    else:
+    turn: dict[str, Any] = {"kind": MemoryKind.EPISODE, "session_id": "old", "source_role": "user"}
+    turns = [MemoryInput(key=f"t{at}", content=f"Turn {at}.", **turn) for at in range(4)]
+    if way == "one by one":
         for at in range(4):
             orc.remember(f"Turn {at}.", **turn)
+    elif way == "many":
+        orc.remember_many(turns[:3])
+        orc.remember_many(turns[3:])
+    else:
+        document = Document(sha256="a" * 64, path="/drop/a.txt", memories=tuple(turns), main="#t0")
+        orc.ingestion.store(document)
     assert completed(told) == ["old"]
     assert states(orc) == {"live": True, "old": False}
     assert known(orc)["old"].pending == 4
@@ -191,28 +191,6 @@ def test_what_is_no_cursor_is_refused(orc: Orchestrator) -> None:
     for cursor in ("", "1.", "-1.s", "1e3.s", "\u0661.s", f"{10**16}.s", 1, []):
         with pytest.raises(InvalidInput):
             orc.sessions.list(before=cursor)  # type: ignore[arg-type]  # what a caller may pass
-
-
-def test_an_ingested_conversation_waits_for_its_consolidation(
-    orc: Orchestrator, told: list[SessionEvent]
-) -> None:
-    say(orc, "live")
-    turns = tuple(
-        MemoryInput(
-            key=f"t{at}",
-            content=f"Turn {at}.",
-            kind=MemoryKind.EPISODE,
-            session_id="file",
-            source_role="user",
-        )
-        for at in range(3)
-    )
-    orc.ingestion.store(
-        Document(sha256="a" * 64, path="/drop/a.txt", memories=turns, main="#t0", manifest={})
-    )
-    assert completed(told) == ["file"]
-    assert states(orc) == {"live": True, "file": False}
-    assert known(orc)["file"].pending == 3
 
 
 PATIENCE_S = 10.0

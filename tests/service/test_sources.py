@@ -386,7 +386,7 @@ def test_what_goes_is_the_least_that_stands_on_the_source_alone(
 ) -> None:
     """Against a plain reckoning over the whole, for any graph of grounds."""
     root = tmp_path_factory.mktemp("sources")
-    with MemoryService(root, ids=CountingIds(), environ={}, background=False) as service:
+    with MemoryService(root, environ={}, background=False) as service:
         orc = service.orchestrator("orc-1", create=True)
         ids: list[str] = []
         grounds: dict[str, set[str]] = {}

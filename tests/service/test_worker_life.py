@@ -111,19 +111,6 @@ def test_the_night_does_what_is_left(
     assert "weekly" in reflection.tags
 
 
-def test_one_session_by_hand_though_it_goes_on(orc: Orchestrator) -> None:
-    talk(orc, "s-1", "Decision: SQLite for the archive.")
-    run = orc.jobs.run("consolidation", session_id="s-1")
-    assert (run.state, run.counts["facts"]) == (JobState.DONE, 1)
-    again = orc.jobs.run("consolidation", session_id="s-1")
-    assert (again.state, again.reason) == (JobState.SKIPPED, "unchanged")
-    assert [each.job for each in orc.jobs.maintain()] == [
-        JobName.CONSOLIDATION,
-        JobName.DECAY,
-        JobName.REFLECTION,
-    ]
-
-
 def pending(orc: Orchestrator) -> set[str]:
     return {each.session_id for each in orc.sessions.list(pending=True)}
 

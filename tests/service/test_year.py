@@ -73,8 +73,8 @@ def test_an_allergy_stays_and_an_unused_inference_goes(
     important = orc.remember("Ben seems allergic to nuts.", importance=100, **inferred)
     used, confirmed, unused, *_ = (year.remembered(orc, each) for each in year.FINDINGS)
     orc.confirm(confirmed)
-    for day in range(0, 365, 5):
-        clock.advance(days=5)
+    for day in range(0, 365, 10):
+        clock.advance(days=10)
         if day % 20 == 0:
             assert used in orc.context("When is the build slow?").memory_ids
         orc.jobs.run("decay")

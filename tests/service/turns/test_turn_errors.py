@@ -15,10 +15,7 @@ from memgraph.service.turns.lanes import Lane, LaneError
 
 KINDS: list[type[BaseException]] = [
     errors.DatabaseBusy,
-    errors.DatabaseCorrupt,
-    errors.MemoryDisabled,
     OSError,
-    RuntimeError,
     StopIteration,
     SystemExit,
     KeyboardInterrupt,
