@@ -158,17 +158,6 @@ def test_a_correction_replaces_and_keeps_what_was_said(
     assert actions(service) == ["remember", "remember", "supersede", "relate"]
 
 
-def test_a_replaced_memory_is_corrected_by_correcting_its_successor(orc: Orchestrator) -> None:
-    first = orc.remember("The tram stop is called Rathausplatz.")
-    second = orc.correct(first, "The tram stop is called Neumarkt.", reason="renamed")
-    with pytest.raises(Conflict, match=second) as refused:
-        orc.correct(first, "The tram stop is called Altmarkt.", reason="renamed")
-    assert refused.value.details["replaced_by"] == [second]
-    orc.retract(second, reason="wrong")
-    third = orc.correct(first, "The tram stop is called Altmarkt.", reason="renamed")
-    assert [memory.memory_id for memory in orc.memories.list()] == [third]
-
-
 def test_the_same_correction_again_is_the_first_one(
     orc: Orchestrator, service: MemoryService
 ) -> None:
@@ -177,8 +166,14 @@ def test_the_same_correction_again_is_the_first_one(
     before = actions(service)
     assert orc.correct(one, "Standup is  at ten.", reason="moved again") == new
     assert actions(service) == before
+    # Another one corrects its successor.
+    with pytest.raises(Conflict, match=new) as refused:
+        orc.correct(one, "Standup is at noon.", reason="moved")
+    assert refused.value.details["replaced_by"] == [new]
     orc.retract(new, reason="wrong")
-    assert orc.correct(one, "Standup is at ten.", reason="it is") != new
+    third = orc.correct(one, "Standup is at ten.", reason="it is")
+    assert third != new
+    assert [memory.memory_id for memory in orc.memories.list()] == [third]
 
 
 def test_of_two_corrections_at_once_one_is_refused(
@@ -360,6 +355,10 @@ def test_lists_are_paged_and_filtered(orc: Orchestrator) -> None:
     assert len(orc.memories.list(types=[MemoryType.TODO])) == 3
     assert [each.content for each in orc.memories.list(tags=["t4"])] == ["n4"]
     assert list(orc.memories.list(kinds=[MemoryKind.EPISODE])) == []
+    with pytest.raises(InvalidInput, match="active, superseded, retracted"):
+        orc.memories.list(statuses=["active') OR ('1'='1"])  # type: ignore[list-item]
+    with pytest.raises(InvalidInput, match="Preference"):
+        orc.memories.list(types=["Nope"])  # type: ignore[list-item]
 
 
 def test_a_number_outside_the_bounds_of_its_signature_is_refused(orc: Orchestrator) -> None:
@@ -456,11 +455,3 @@ def test_a_repeated_text_is_no_duplicate_of_a_hidden_one(
     assert outcome.outcome == "stored"
     assert outcome.memory_id != secret
     assert owner.remember(SECRET, sensitivity="Restricted") == secret
-
-
-def test_a_status_is_one_of_three_and_no_sql(owner: Orchestrator, stranger: Orchestrator) -> None:
-    owner.remember(SECRET, sensitivity="Restricted")
-    with pytest.raises(InvalidInput, match="active, superseded, retracted"):
-        stranger.memories.list(statuses=["active') OR ('1'='1"])  # type: ignore[list-item]
-    with pytest.raises(InvalidInput, match="Preference"):
-        stranger.memories.list(types=["Nope"])  # type: ignore[list-item]

@@ -61,14 +61,25 @@ def test_who_covers_another_sees_all_that_this_one_sees(one: Viewer, other: View
     assert not covers(one, other) or seen_by_other <= seen
 
 
-def test_who_asked_and_of_what_state_stands_in_it(service: MemoryService) -> None:
+def test_a_receipt_tells_who_asked_what_and_of_which_state_and_what_was_given_and_why(
+    service: MemoryService,
+) -> None:
     owner = service.orchestrator("o", create=True, viewer=ATLAS, actor="ada")
-    owner.remember("The harbour closes at nine.")
-    found = owner.receipts.get(owner.recall("harbour").receipt_id)
-    assert (found.purpose, found.actor) == ("recall", "ada")
+    owner.remember_many({"content": f"Note {number} about the harbour."} for number in range(3))
+    bundle = owner.recall("harbour", tags=[], top_n=2)
+    found = owner.receipts.get(bundle.receipt_id)
+    assert (found.purpose, found.actor, found.asked["top_n"]) == ("recall", "ada", 2)
+    assert found.query_sha256 == sha256(b"harbour").hexdigest()
     assert found.viewer is not None
     assert found.viewer["project_ids"] == ["atlas"]
     assert found.change_seq == owner.maintenance.stats()["journal_entries"]
+    assert tuple(item.memory_id for item in found.items) == bundle.ids
+    given = [(one.score, dict(one.legs)) for one in bundle.items]
+    assert [(item.score, dict(item.legs)) for item in found.items] == given
+    block = owner.context("What is noted about the harbour?")
+    told = owner.receipts.get(block.receipt_id)
+    assert {item.memory_id for item in told.items} == {*block.memory_ids}
+    assert told.asked["purpose"] == "get_context"
 
 
 def test_what_was_left_out_is_counted_for_who_sees_it(
@@ -311,17 +322,6 @@ def test_what_was_read_is_not_looked_at_beyond_a_bound(
     assert found["clearance"] == 2
 
 
-def test_a_recalls_receipt_tells_what_was_asked_and_given_and_why(orc: Orchestrator) -> None:
-    orc.remember_many({"content": f"Note {number} about the harbour."} for number in range(3))
-    bundle = orc.recall("harbour", tags=[], top_n=2)
-    receipt = orc.receipts.get(bundle.receipt_id)
-    assert receipt.query_sha256 == sha256(b"harbour").hexdigest()
-    assert receipt.asked["top_n"] == 2
-    assert tuple(item.memory_id for item in receipt.items) == bundle.ids
-    assert [dict(item.legs) for item in receipt.items] == [dict(one.legs) for one in bundle.items]
-    assert [item.score for item in receipt.items] == [one.score for one in bundle.items]
-
-
 def test_a_recalls_receipt_says_for_whom_it_was(orc: Orchestrator) -> None:
     put(orc, "The harbour closes at nine.")
     plain = orc.recall("harbour")
@@ -336,14 +336,6 @@ def test_a_recalls_receipt_says_for_whom_it_was(orc: Orchestrator) -> None:
     # Of whose memories are asked for it says nothing of whom they are for.
     filtered = orc.recall("harbour", conversation_id="talk")
     assert orc.receipts.get(filtered.receipt_id).conversation_id is None
-
-
-def test_a_contexts_receipt_says_for_what_it_was(orc: Orchestrator) -> None:
-    told = put(orc, "The harbour closes at nine.")
-    block = orc.context("When does the harbour close?")
-    receipt = orc.receipts.get(block.receipt_id)
-    assert tuple(item.memory_id for item in receipt.items) == block.memory_ids == (told,)
-    assert receipt.asked["purpose"] == "get_context"
 
 
 def test_what_is_no_id_is_told(orc: Orchestrator) -> None:

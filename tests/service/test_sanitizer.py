@@ -41,8 +41,5 @@ def test_files_elsewhere_are_told_by_their_names() -> None:
     error = InvalidConfig("/etc/m/c.toml: /etc/m is odd", origin="/etc/m/c.toml", folder="/etc/m")
     told = sanitized_error(error, ROOT)
     assert (told.message, told.details) == ("c.toml: m is odd", {"origin": "c.toml", "folder": "m"})
-
-
-def test_what_names_no_file_is_the_same() -> None:
     told = sanitized_error(NotFound("no such memory", id="a/b"), ROOT)
     assert (told.message, told.details) == ("no such memory", {"id": "a/b"})

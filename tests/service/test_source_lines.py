@@ -45,14 +45,6 @@ def stored_file(orc: Orchestrator, memory: Memory) -> Path:
     return Path(path)
 
 
-def test_a_memory_has_its_own_lines_of_the_file_that_is_kept(orc: Orchestrator) -> None:
-    memory = one_of(ingested(orc, "notes.md", NOTES), "oven")
-    found = orc.sources.lines(memory.memory_id)
-    assert (found.state, found.first_line, found.last_line) == ("kept", 5, 5)
-    assert shown(found) == [(5, "The oven was repaired in May.")]
-    assert (found.turns, found.cut) == ((), False)
-
-
 def test_a_value_of_a_json_file_is_shown_by_its_pointer(orc: Orchestrator) -> None:
     records = [{"about": "Tea is at four."}, {"about": "Cake is at five."}]
     memory = one_of(ingested(orc, "records.json", json.dumps(records)), "Cake")
@@ -82,14 +74,20 @@ def test_no_line_is_shown_of_a_file_that_is_not_the_one_that_was_read(orc: Orche
     assert orc.sources.lines(memory.memory_id).state == "gone"
 
 
-def test_a_root_may_be_moved(service: MemoryService, tmp_path: Path) -> None:
+def test_a_memory_has_its_own_lines_of_the_file_that_is_kept_and_a_root_may_be_moved(
+    service: MemoryService, tmp_path: Path
+) -> None:
     orc = service.orchestrator("orc-1", create=True)
     memory = one_of(ingested(orc, "notes.md", NOTES), "oven")
+    found = orc.sources.lines(memory.memory_id)
+    assert (found.state, found.first_line, found.last_line) == ("kept", 5, 5)
+    assert shown(found) == [(5, "The oven was repaired in May.")]
+    assert (found.turns, found.cut) == ((), False)
     service.close()
     (tmp_path / "root").rename(tmp_path / "moved")
     with MemoryService(tmp_path / "moved", environ={}, background=False) as moved:
-        found = moved.orchestrator("orc-1").sources.lines(memory.memory_id)
-    assert (found.state, len(found.lines)) == ("kept", 1)
+        there = moved.orchestrator("orc-1").sources.lines(memory.memory_id)
+    assert (there.state, there.lines) == ("kept", found.lines)
 
 
 @pytest.mark.parametrize("locator", ["L1-L999", "#"])

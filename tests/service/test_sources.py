@@ -12,7 +12,6 @@ from working import put
 
 from memgraph import MemoryService, MemoryStatus, Orchestrator, Viewer
 from memgraph.errors import InvalidInput, NotFound
-from memgraph.ids import CountingIds
 from memgraph.model.enums import EdgeType, Sensitivity, SourceName
 from memgraph.model.sources import Document, FileLink, SourceRetraction
 from memgraph.model.values import EdgeInput, MemoryInput, Source
@@ -316,14 +315,6 @@ class TestRetractingASource:
             orc.sources.get("run", "secret")
         assert [each.name for each in orc.sources.list().items] == ["forum", "manual"]
 
-    def test_exactly_one_source_is_named(self, orc: Orchestrator) -> None:
-        given: tuple[dict[str, Any], ...] = ({}, {"path": "a", "conversation_id": "b"})
-        for fields in given:
-            with pytest.raises(InvalidInput):
-                orc.sources.retract(reason="x", **fields)
-        with pytest.raises(InvalidInput):
-            orc.sources.retract(content_sha256="ABC", reason="x")
-
 
 class TestListing:
     def test_sources_are_counted_by_kind_and_name(self, orc: Orchestrator) -> None:
@@ -367,6 +358,11 @@ class TestListing:
                 orc.sources.list(kind=no_kind)  # type: ignore[arg-type]
             with pytest.raises(InvalidInput, match="path, conversation, run, content"):
                 orc.sources.get(no_kind, "a")  # type: ignore[arg-type]
+        # Exactly one source is named.
+        given: tuple[dict[str, Any], ...] = ({}, {"path": "a", "conversation_id": "b"})
+        for fields in (*given, {"content_sha256": "ABC"}):
+            with pytest.raises(InvalidInput):
+                orc.sources.retract(reason="x", **fields)
         for after in ("", "x", "run", "run:", "host:x"):
             with pytest.raises(InvalidInput):
                 orc.sources.list(after=after)

@@ -18,9 +18,21 @@ from memgraph.model.enums import MemoryKind, Scope
 TIERS = (MemoryKind.EPISODE, MemoryKind.FACT)
 
 
-def test_the_best_fit_comes_first_and_a_limit_holds(ana: MemoryEntity) -> None:
-    ana.store([item("The harbour closes at nine."), item("Bread costs two coins."), item("Nine.")])
-    assert ana.retrieve("When does the harbour close?")[0].content == "The harbour closes at nine."
+def test_the_best_fit_comes_first_by_metadata_too_and_a_limit_holds(ana: MemoryEntity) -> None:
+    ana.store(
+        [
+            item("The harbour closes at nine."),
+            item("Bread costs two coins."),
+            item("The gate is shut.", metadataJson='{"place": "Customs office"}'),
+            item("The bread is baked.", metadataJson='{"place": "東京都"}'),
+        ]
+    )
+    for asked, best in (
+        ("When does the harbour close?", "The harbour closes at nine."),
+        ("customs office", "The gate is shut."),
+        ("東京都", "The bread is baked."),
+    ):
+        assert ana.retrieve(asked)[0].content == best
     assert len(ana.retrieve("", limit=2)) == 2
     assert len(ana.list_items(limit=1)) == 1
 
@@ -64,17 +76,6 @@ def test_without_a_session_all_sessions_of_the_agent_are_meant(
     for scope in ("SessionScope", None):
         assert {each.content for each in ana.retrieve("tea", scope=scope)} == both
         assert {each.content for each in ana.list_items(scope=scope)} == both
-
-
-def test_metadata_is_searched(ana: MemoryEntity) -> None:
-    ana.store(
-        [
-            item("The gate is shut.", metadataJson='{"place": "Harbour office"}'),
-            item("The bread is baked.", metadataJson='{"place": "東京都"}'),
-        ]
-    )
-    assert ana.retrieve("harbour office")[0].content == "The gate is shut."
-    assert ana.retrieve("東京都")[0].content == "The bread is baked."
 
 
 def test_an_entity_of_a_project_stays_in_it(
@@ -159,16 +160,6 @@ def test_nothing_of_one_agent_reaches_another(
     assert "Ben's canary sings." in granted.bulletin().bulletin.text
 
 
-def test_an_equal_item_of_another_agent_is_another_item(
-    ana: MemoryEntity, ben: MemoryEntity
-) -> None:
-    [hers] = ana.store([item()]).stored_ids
-    [his] = ben.store([item()]).stored_ids
-    assert hers != his
-    assert ana.forget(scope="GlobalScope").deleted_count == 1
-    assert [each.memory_item_id for each in ben.list_items()] == [his]
-
-
 def test_criteria_are_joined_by_and(ana: MemoryEntity, clock: FixedClock) -> None:
     old, other = ana.store([item("Old.", **IN_SESSION), item("Other.")]).stored_ids
     clock.advance(ms=1_000)
@@ -217,6 +208,9 @@ def test_unknown_and_foreign_ids_count_nothing_and_tell_nothing(
 ) -> None:
     [foreign] = ben.store([item("Ben's.")]).stored_ids
     shared = orc.remember("Everybody's.")
+    # An equal item of another agent is another item.
+    [own] = ana.store([item("Ben's.")]).stored_ids
+    assert own != foreign
     for ids in ([foreign], ["fact_none"], [shared], [foreign, shared, "x"]):
         assert ana.forget(item_ids=ids) == ana.forget(item_ids=[])
     assert all_of("ben") == ["Ben's."]

@@ -131,16 +131,6 @@ def test_a_name_that_the_host_gives_with_one_turn_is_of_all_turns_of_the_speaker
     assert orc.verify().ok
 
 
-def test_pages_have_30_turns(service: MemoryService) -> None:
-    orc = service.orchestrator("orc-1", create=True)
-    lines = [f"Server number {n} stands in hall {n * 7}." for n in range(65)]
-    say(orc, "s-1", *lines)
-    extractor = Lines()
-    report = run(orc, "s-1", extractor=extractor)
-    assert [len(page.turns) for page in extractor.pages] == [30, 30, 5]
-    assert (report.pages, len(report.facts)) == (3, 65)
-
-
 class Wordy(Lines):
     """Proposes three facts for each turn."""
 
@@ -155,12 +145,16 @@ class Wordy(Lines):
         )
 
 
-def test_a_page_has_two_facts_for_a_turn_at_most(orc: Orchestrator) -> None:
-    say(orc, "s-1", *(f"Server {n} stands in hall {n * 7}." for n in range(30)))
-    report = run(orc, "s-1", extractor=Wordy())
+def test_pages_have_30_turns_and_60_facts_at_most(orc: Orchestrator) -> None:
+    say(orc, "s-1", *(f"Server number {n} stands in hall {n * 7}." for n in range(35)))
+    extractor = Wordy()
+    report = run(orc, "s-1", extractor=extractor)
+    assert [len(page.turns) for page in extractor.pages] == [30, 5]
+    # The bound of a short page is the same.
+    assert (report.pages, len(report.facts)) == (2, 60 + 15)
     # What was left out is told.
-    assert len(report.facts) == 60
-    assert [(each.code, each.count) for each in report.rejected] == [("fact.too_many", 30)]
+    assert {each.code for each in report.rejected} == {"fact.too_many"}
+    assert sum(each.count for each in report.rejected) == 30
 
 
 def test_another_conversation_adds_its_turns_but_no_source(
@@ -519,20 +513,19 @@ def test_only_who_is_a_person_strengthens(
     assert traced.independent_sources == (2 if counts else 1)
 
 
-def test_what_an_agent_of_any_name_says_is_believed_half(orc: Orchestrator) -> None:
+def test_what_an_agent_of_any_name_says_is_believed_half_and_a_tool_says_no_fact(
+    orc: Orchestrator,
+) -> None:
+    for role in ("tool", "system", "Function"):
+        tell(orc, role, BUILD, role)
+        assert [each.code for each in read(orc, role).rejected] == ["fact.silent"]
+    assert held(orc) == {}
     for number, (role, told_as) in enumerate((("Robin", "agent"), ("assistant", ""))):
         text = f"Cupboard {number} stands in hall {number * 7 + 1}."
         tell(orc, f"s-{number}", text, role, told_as)
         report = read(orc, f"s-{number}", Lines(confidence=0.9))
         assert report.rejected == []
         assert held(orc)[text].confidence == 0.5
-
-
-def test_what_a_tool_says_is_no_fact(orc: Orchestrator) -> None:
-    for role in ("tool", "system", "Function"):
-        tell(orc, role, BUILD, role)
-        assert [each.code for each in read(orc, role).rejected] == ["fact.silent"]
-    assert held(orc) == {}
 
 
 class Quoting:

@@ -115,11 +115,18 @@ def test_preparing_asks_the_model_once_and_counts_as_no_access(
         assert orc.get(told).access_count == 0
 
 
-def test_what_turns_will_do_without_is_told_before_the_first(service: MemoryService) -> None:
-    with MemoryHooks(service, "nobody") as others:
-        assert "orchestrator.missing" in {each.code for each in others.prepare(LONG_MS)}
+def test_what_turns_will_do_without_is_told_before_the_first_and_used_when_it_appears(
+    tmp_path: Path,
+) -> None:
+    with working(tmp_path) as service, MemoryHooks(service, "a", deadline_ms=LONG_MS) as hooks:
+        assert "orchestrator.missing" in {each.code for each in hooks.prepare(LONG_MS)}
         with pytest.raises(InvalidInput):
-            others.prepare(0)
+            hooks.prepare(0)
+        assert "orchestrator.missing" in hooks.on_message("x y", conversation_id="c").codes
+        service.orchestrator("a", create=True)
+        assert hooks.on_message("x y", conversation_id="c").codes == ()
+    with pytest.raises(InvalidInput, match="service"):
+        MemoryHooks("root", "z")  # type: ignore[arg-type]  # what a caller may pass
 
 
 def test_what_is_shown_is_in_receipts(
@@ -425,13 +432,6 @@ def test_a_caller_who_is_not_the_host_ends_a_task_as_far_as_it_sees_it(
         turns.end_task({"task_id": "task-2"})
 
 
-def test_a_memory_that_appears_later_is_used(tmp_path: Path) -> None:
-    with working(tmp_path) as service, MemoryHooks(service, "a", deadline_ms=LONG_MS) as hooks:
-        assert "orchestrator.missing" in hooks.on_message("x y", conversation_id="c").codes
-        service.orchestrator("a", create=True)
-        assert hooks.on_message("x y", conversation_id="c").codes == ()
-
-
 PLAN = {"workflow_run_id": "r", "step_id": "plan"}
 WORK = {"workflow_run_id": "r", "step_id": "work"}
 
@@ -496,9 +496,3 @@ def test_what_is_none_of_them_is_refused_and_nothing_is_stored(
             call(hooks)
     assert hooks.close() == 0
     assert orc.maintenance.stats()["memories"] == before
-
-
-def test_hooks_are_made_of_a_service() -> None:
-    service: Any = "root"
-    with pytest.raises(InvalidInput, match="service"):
-        MemoryHooks(service, "z")
