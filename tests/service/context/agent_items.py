@@ -1,9 +1,7 @@
-"""Items of an agent's memory as they are given, and threads that make requests."""
+"""Items of an agent's memory as they are given."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from typing import Any
 
 from pydantic_core import to_jsonable_python
@@ -33,16 +31,3 @@ def call(entity: MemoryEntity, method: str, payload: Any = None) -> Any:
     requests = entity._service.orchestrator(entity.name).agent_memory
     request = {} if payload is None else payload
     return to_jsonable_python(getattr(requests, method)(entity.agent_id, request), by_alias=True)
-
-
-def running(*works: Callable[[], object]) -> list[threading.Thread]:
-    threads = [threading.Thread(target=work, daemon=True) for work in works]
-    for thread in threads:
-        thread.start()
-    return threads
-
-
-def ended(threads: list[threading.Thread]) -> bool:
-    for thread in threads:
-        thread.join(PATIENCE_S)
-    return not any(thread.is_alive() for thread in threads)

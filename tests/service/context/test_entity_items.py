@@ -5,24 +5,14 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_items import (
-    EVERYTHING,
-    IN_PROJECT,
-    IN_SESSION,
-    NAME,
-    PATIENCE_S,
-    call,
-    ended,
-    item,
-    running,
-)
+from agent_items import EVERYTHING, IN_PROJECT, IN_SESSION, NAME, PATIENCE_S, call, item
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from memgraph import MemoryEntity, MemoryService, Orchestrator, Sensitivity
@@ -268,31 +258,21 @@ def test_an_entity_is_of_an_orchestrator_that_is_there(
         MemoryEntity(service, NAME, "ana", project_id="")
 
 
-@pytest.fixture
-def gate(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[[], object]], None]:
-    """Does something within the store of an item of this text, before its transaction."""
-    told: dict[str, Callable[[], object]] = {}
-    prepare = Writer.prepare
-
-    def prepared(self: Writer, given: Any, *rest: Any) -> Any:
-        told.get(given.content, lambda: None)()
-        return prepare(self, given, *rest)
-
-    monkeypatch.setattr(Writer, "prepare", prepared)
-    return told.__setitem__
-
-
 def test_two_agents_do_not_wait_for_one_another(
     ana: MemoryEntity,
     ben: MemoryEntity,
     all_of: Callable[[str], list[str]],
-    gate: Callable[[str, Callable[[], object]], None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    meeting = threading.Barrier(2)
-    gate("Both.", lambda: meeting.wait(PATIENCE_S))
-    threads = running(lambda: ana.store([item("Both.")]), lambda: ben.store([item("Both.")]))
-    assert ended(threads)
-    assert not meeting.broken
+    meeting, prepare = threading.Barrier(2, timeout=PATIENCE_S), Writer.prepare
+
+    def prepare_together(*given: Any) -> Any:
+        meeting.wait()
+        return prepare(*given)
+
+    monkeypatch.setattr(Writer, "prepare", prepare_together)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda entity: entity.store([item("Both.")]), (ana, ben)))
     assert all_of("ana") == all_of("ben") == ["Both."]
 
 
@@ -302,12 +282,8 @@ def test_many_threads_of_two_services_store_the_same_once(tmp_path: Path) -> Non
         MemoryService(tmp_path, environ={}, background=False) as other,
     ):
         one.create(NAME)
-        ids: list[tuple[str, ...]] = []
+        entities = [MemoryEntity(service, NAME, "ana") for service in (one, other)]
         both = [item("Once."), item("Once.", tier="EpisodicMemory")]
-
-        def store(service: MemoryService) -> None:
-            ids.append(MemoryEntity(service, NAME, "ana").store(both).stored_ids)
-
-        assert ended(running(*[partial(store, service) for service in (one, other) * 4]))
-        assert len(ids) == 8
-        assert len(set(ids)) == 1
+        with ThreadPoolExecutor(8) as pool:
+            stored = list(pool.map(lambda entity: entity.store(both), entities * 4))
+        assert len({each.stored_ids for each in stored}) == 1

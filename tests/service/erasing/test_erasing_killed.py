@@ -6,7 +6,6 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -23,11 +22,6 @@ from memgraph.errors import Conflict
 from memgraph.operations.erasure import erase, files
 from memgraph.service.open_orchestrator import OpenOrchestrator
 
-PLACES = (
-    *("planned", "rows", "noted", "committed", "files", "overwriting", "emptied", "cut"),
-    *("search", "reported"),
-)
-
 
 def killed(root: Path, memory_id: str, place: str) -> int:
     """Erase in another process that is killed at a place; gives its exit code."""
@@ -37,28 +31,26 @@ def killed(root: Path, memory_id: str, place: str) -> int:
 def _erase(root: Path, memory_id: str, place: str) -> None:
     with (
         MemoryService(root, environ={}, background=False) as service,
-        patch.object(*dying(place)),
+        patch.object(*BEFORE[place], lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)),
     ):
         service.orchestrator("orc-1").erasure.erase(
             memory_id=memory_id, reason="asked for", dry_run=False
         )
 
 
-def dying(place: str) -> tuple[Any, str, Callable[..., Any]]:
-    """What to replace so that the process dies there: an object, a name, what takes its place."""
-    before: dict[str, tuple[Any, str]] = {
-        "planned": (erase.Erasing, "redact"),
-        "rows": (erase, "sealed"),
-        "noted": (erase.metadata, "put"),
-        "committed": (erase.Erasing, "finish"),
-        "files": (files, "erase_files"),
-        "overwriting": (files, "_overwrite"),
-        "emptied": (erase.OpenOrchestrator, "forget_texts"),
-        "cut": (erase, "_fold_and_cut"),
-        "search": (files, "search"),
-        "reported": (erase.metadata, "drop"),
-    }
-    return (*before[place], lambda *_args, **_fields: die())
+BEFORE: dict[str, tuple[Any, str]] = {
+    "planned": (erase.Erasing, "redact"),
+    "rows": (erase, "sealed"),
+    "noted": (erase.metadata, "put"),
+    "committed": (erase.Erasing, "finish"),
+    "files": (files, "erase_files"),
+    "overwriting": (files, "_overwrite"),
+    "emptied": (erase.OpenOrchestrator, "forget_texts"),
+    "cut": (erase, "_fold_and_cut"),
+    "search": (files, "search"),
+    "reported": (erase.metadata, "drop"),
+}
+"""The function before which the process dies, by the name of the place."""
 
 
 def write_on(root: Path, number: int) -> None:
@@ -68,15 +60,10 @@ def write_on(root: Path, number: int) -> None:
             service.orchestrator("orc-1").remember(f"The kettle of room {count} is new.")
 
 
-def die() -> None:
-    """As by kill -9."""
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
 WHY = "asked for"
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", BEFORE)
 def test_what_was_killed_is_finished_by_the_next_open(tmp_path: Path, place: str) -> None:
     root = tmp_path / "root"
     with MemoryService(root, environ={}, background=False) as service:
