@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from errno import EMFILE
 from pathlib import Path
 from typing import Any
@@ -28,15 +27,6 @@ HOUR_MS = 3_600_000
 @pytest.fixture
 def clock() -> FixedClock:
     return FixedClock(EVENING)
-
-
-@pytest.fixture
-def service(tmp_path: Path, clock: FixedClock) -> Iterator[MemoryService]:
-    config = {"memory.storage.synchronous": "NORMAL"}
-    with MemoryService(
-        tmp_path / "root", clock=clock, environ={}, config=config, background=False
-    ) as made:
-        yield made
 
 
 @pytest.fixture

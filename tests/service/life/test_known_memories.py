@@ -104,11 +104,10 @@ def test_what_a_page_changes_is_among_the_known_facts_that_it_is_shown_with(
 
 
 def test_twenty_turns_take_at_most_three_calls_and_six_thousand_tokens_of_input(
-    tmp_path: Path,
+    tmp_path: Path, server: ModelServer, model: PageModel
 ) -> None:
     talk = json.loads((CORPUS / "model-talks.jsonl").read_text().splitlines()[0])
-    facts, server = facts_of(talk), ModelServer()
-    model = PageModel(server)
+    facts = facts_of(talk)
     with MemoryService(
         tmp_path,
         config=settings(server, **{"memory.embedding.provider": "local"}),
@@ -130,7 +129,6 @@ def test_twenty_turns_take_at_most_three_calls_and_six_thousand_tokens_of_input(
             run = orc.jobs.run("consolidation", session_id=f"{talk['talk']}-{session['session']}")
             assert run.counts["facts"] > 15
             orc.settle()
-    server.close()
     turns = sum(len(session["turns"]) for session in talk["sessions"])
     sent = 0
     for request in server.requests:

@@ -33,7 +33,6 @@ def open_service(tmp_path: Path, server: ModelServer, clock: FixedClock) -> Iter
 
     def build(**changed: Any) -> MemoryService:
         meters = {"meters": changed.pop("meters")} if "meters" in changed else {}
-        completion = changed.pop("completion", None)
         config = {
             "memory.embedding.provider": "none",
             "memory.llm.provider": "litellm/openai/any",
@@ -47,7 +46,6 @@ def open_service(tmp_path: Path, server: ModelServer, clock: FixedClock) -> Iter
             clock=clock,
             environ={"KEY": "sk-x"},
             background=False,
-            completion=completion,
             **meters,
         )
         services.append(service)

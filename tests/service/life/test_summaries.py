@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from model_server import KEY, ModelServer
+from page_models import settings
 
 from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.clock import FixedClock
@@ -29,14 +30,10 @@ SAYS = "Nora Field lets flats in Leeds."
 
 @pytest.fixture
 def service(tmp_path: Path, server: ModelServer) -> Iterator[MemoryService]:
-    config = {
-        "memory.llm.provider": "litellm/openai/any",
-        "memory.llm.api_base": server.url,
-        "memory.llm.api_key_from": "MY_KEY",
-        "memory.receipts.query_text": True,
-    }
+    more = {"memory.embedding.provider": "local", "memory.receipts.query_text": True}
+    config = settings(server, **more)
     with MemoryService(
-        tmp_path, config=config, environ={"MY_KEY": KEY}, clock=FixedClock(), background=False
+        tmp_path, config=config, environ={"KEY": KEY}, clock=FixedClock(), background=False
     ) as service:
         yield service
 
