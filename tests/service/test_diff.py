@@ -92,7 +92,6 @@ def test_decisions_about_marks_are_listed(orc: Orchestrator, clock: FixedClock) 
     assert [ids(each) for each in (found.replaced, found.restored)] == [[nine], [nine]]
 
 
-@pytest.mark.engines
 def test_erased_memories_are_listed_as_that_without_texts(
     orc: Orchestrator, clock: FixedClock
 ) -> None:

@@ -22,7 +22,6 @@ def pier(orc: Orchestrator, tmp_path: Path) -> Source:
     return Source(source_type=SourceType.INGEST_FILE, source_path=path)
 
 
-@pytest.mark.engines
 @pytest.mark.parametrize("by", ["correction", "contradiction"])
 def test_a_replacement_that_was_undone_ends_nothing_and_replaces_nothing(
     orc: Orchestrator, clock: FixedClock, by: str
