@@ -228,8 +228,10 @@ def test_no_scope_sees_another(service: MemoryService) -> None:
     assert [each.list_all() for each in backends] == [
         [item("canary", payload={"text": f"canary {number}"})] for number in range(4)
     ]
-    assert backends[0].clear() == 1
-    assert [each.count() for each in backends] == [0, 1, 1, 1]
+    [thought] = [each for each in stored(orc) if each.scope is Scope.SESSION]
+    assert backends[0].clear() == backends[2].clear() == 1
+    assert [each.count() for each in backends] == [0, 1, 0, 1]
+    assert orc.trace(thought.memory_id).status_history[-1].reason == "task_closed"
 
 
 def test_what_a_reader_may_not_see_is_not_there_and_what_replaces_a_secret_stays_one(

@@ -89,7 +89,8 @@ def test_a_model_spreads_no_line_to_more_readers(orc: Orchestrator, service: Mem
     viewer = Viewer(clearance=Sensitivity.RESTRICTED, project_ids=["web"])
     secret = "The safe opens with seven turns."
     owner = service.orchestrator(orc.name, viewer=viewer)
-    owner.remember(secret, scope="project", scope_id="web", sensitivity="Restricted")
+    whole = f"{secret} It stands in the cellar."
+    owner.remember(whole, scope="project", scope_id="web", sensitivity="Restricted")
     owner.recall("safe", for_conversation_id="s")
     asked = {"content": f"{secret} {NEW}"}
     refused = call_tool(owner, "remember_fact", asked, session_id="s", scope="global")
