@@ -84,6 +84,11 @@ def fill(connection: Snapshot, count: int, first: int = 1, **values: Any) -> Flo
     return rounded(vectors)
 
 
+def filled(database: Database, count: int) -> Floats:
+    with database.write() as connection:
+        return fill(connection, count)
+
+
 def retract(connection: Snapshot, pk: int) -> None:
     connection.exec_driver_sql("UPDATE memories SET status = 'retracted' WHERE pk = ?", (pk,))
     embeddings.index(connection).refresh([f"fact_{pk:05d}"])
@@ -134,8 +139,7 @@ def test_an_index_of_nothing_finds_nothing(small: Database, index: Opener) -> No
 
 
 def test_vectors_by_key(database: Database, index: Opener) -> None:
-    with database.write() as connection:
-        stored = fill(connection, 5)
+    stored = filled(database, 5)
     with database.read() as connection:
         opened = index(connection)
         opened.load()
@@ -145,8 +149,7 @@ def test_vectors_by_key(database: Database, index: Opener) -> None:
 
 
 def test_a_change_of_status_is_followed(small: Database, index: Opener) -> None:
-    with small.write() as connection:
-        stored = fill(connection, 5)
+    stored = filled(small, 5)
     with small.read() as connection:
         assert index(connection).search(stored[1], 5, visibilities=[OPEN])[0] == 2
     with small.write() as connection:
@@ -305,8 +308,7 @@ def test_only_what_changed_is_read(small: Database, monkeypatch: pytest.MonkeyPa
             return keys_of(embeddings.index(connection, cache))
 
     monkeypatch.setattr(SqliteVectorIndex, "_read", noted)
-    with small.write() as connection:
-        fill(connection, 50)
+    filled(small, 50)
     assert visible() == list(range(1, 51))
     with small.write() as connection:
         fill(connection, 3, first=60)
@@ -330,8 +332,7 @@ def test_only_what_changed_is_read(small: Database, monkeypatch: pytest.MonkeyPa
 def test_large_changes_are_read_in_pieces(small: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_index, "_BYTES_AT_ONCE", 10 * 20)
     cache = VectorCache(10**7).hold()
-    with small.write() as connection:
-        stored = fill(connection, 60)
+    stored = filled(small, 60)
     for first in (61, 200):
         with small.read() as connection:
             embeddings.index(connection, cache).load()
@@ -347,8 +348,7 @@ def test_large_changes_are_read_in_pieces(small: Database, monkeypatch: pytest.M
 
 def test_old_changes_are_forgotten_and_then_all_is_read(small: Database) -> None:
     cache = VectorCache(10**7).hold()
-    with small.write() as connection:
-        stored = fill(connection, 2)
+    stored = filled(small, 2)
     with small.read() as connection:
         embeddings.index(connection, cache).load()
     with small.write() as connection:
@@ -364,8 +364,7 @@ def test_old_changes_are_forgotten_and_then_all_is_read(small: Database) -> None
 
 def test_a_reader_of_an_earlier_snapshot_finds_what_was_there(small: Database) -> None:
     cache = VectorCache(10**7).hold()
-    with small.write() as connection:
-        stored = fill(connection, 5)
+    stored = filled(small, 5)
     with small.read() as earlier, small.read() as other:
         # The snapshot of the earlier one stands.
         assert earlier.exec_driver_sql("SELECT count(*) FROM memories").scalar() == 5
@@ -500,8 +499,7 @@ def test_vectors_are_there_where_a_search_ran_out_of_time(
     def interrupted(*_: object) -> VectorRows:
         raise TimeoutError
 
-    with small.write() as connection:
-        stored = fill(connection, 3)
+    stored = filled(small, 3)
     monkeypatch.setattr(SqliteVectorIndex, "_read", interrupted)
     with small.read() as connection:
         opened = embeddings.index(connection, VectorCache(10**6).hold())
@@ -512,8 +510,7 @@ def test_vectors_are_there_where_a_search_ran_out_of_time(
 
 def test_too_many_are_not_kept(small: Database) -> None:
     cache = VectorCache(100)
-    with small.write() as connection:
-        stored = fill(connection, 5)
+    stored = filled(small, 5)
     with small.read() as connection:
         opened = embeddings.index(connection, cache.hold())
         assert opened.search(stored[3], 1, visibilities=[OPEN]) == [4]
