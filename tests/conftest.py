@@ -10,9 +10,9 @@ import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from filling import Filling, fresh_database
 from hypothesis import settings
 from model_server import ModelServer
 
@@ -20,8 +20,13 @@ from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.ids import CountingIds
 from memgraph.providers import completion
-from memgraph.store.engine import Database
 from tests.postgres_servers import asked_as_sqlite, drop_schemas, postgres_database
+
+if TYPE_CHECKING:
+    # Tests of rules load no database.
+    from filling import Filling
+
+    from memgraph.store.engine import Database
 
 # A machine that is busy with something else is no reason to fail.
 settings.register_profile("memgraph", deadline=None)
@@ -79,12 +84,16 @@ def model_server() -> Iterator[ModelServer]:
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
     """A database of its own, for tests below the service."""
+    from filling import fresh_database
+
     with fresh_database(tmp_path) as opened:
         yield opened
 
 
 @pytest.fixture
 def filling(database: Database) -> Filling:
+    from filling import Filling
+
     return Filling(database)
 
 
