@@ -797,4 +797,4 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    raise NotImplementedError("there is no schema before the first one")
+    raise NotImplementedError("nothing is before the first schema: this would drop every memory")
