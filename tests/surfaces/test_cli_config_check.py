@@ -39,24 +39,20 @@ def test_a_model_that_answers_by_the_schema_is_reported(cli: Any, model: ModelSe
     assert shown.split()[1:3] == ["yes", "yes"]
 
 
-@pytest.mark.parametrize(
-    ("answer", "answers", "code"),
-    [
-        ("The word has six letters.", True, "provider.answer_invalid"),
-        (503, False, "provider.unavailable"),
-    ],
-)
-def test_a_model_that_fails_is_an_error_with_a_code(
-    cli: Any, model: ModelServer, answer: Any, answers: bool, code: str
-) -> None:
-    model.behave(model.fails(answer) if isinstance(answer, int) else model.writes(answer))
-    error = cli.error("config", "check")
-    assert error["code"] == code
-    [check] = error["details"]["models"]
-    assert (check["answers"], check["schema"]) == (answers, False)
-    assert check["error"]["code"] == code
-    assert KEY not in str(error)
-    assert len(model.requests) == 1
+def test_a_model_that_fails_is_an_error_with_a_code(cli: Any, model: ModelServer) -> None:
+    for behaviour, answers, code in (
+        (model.writes("The word has six letters."), True, "provider.answer_invalid"),
+        (model.fails(503), False, "provider.unavailable"),
+    ):
+        model.behave(behaviour)
+        before = len(model.requests)
+        error = cli.error("config", "check")
+        assert error["code"] == code
+        [check] = error["details"]["models"]
+        assert (check["answers"], check["schema"]) == (answers, False)
+        assert check["error"]["code"] == code
+        assert KEY not in str(error)
+        assert len(model.requests) == before + 1
     assert cli("config", "check").out.splitlines()[-1].endswith(f"   {code}")
 
 
