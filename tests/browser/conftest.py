@@ -20,8 +20,6 @@ from server_processes import ServerProcess, server_process
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Request
 
-SCREENSHOTS = Path(__file__).resolve().parents[2] / "build" / "screenshots"
-
 
 @dataclass
 class Tab:
@@ -56,11 +54,6 @@ class Tab:
     def drawn(self) -> None:
         """Wait until the graph has been drawn."""
         self.page.wait_for_selector("html[data-drawn]")
-
-    def keep(self, name: str) -> None:
-        """A screenshot among the test's artifacts."""
-        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-        self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
 
 
 _NUMBERS = count(1)

@@ -169,7 +169,6 @@ def test_a_graph_of_hundreds_is_drawn_alike_each_time(
         tab.page.reload()
         tab.drawn()
         assert tab.page.evaluate(where) == first
-        tab.keep("graph-500")
 
 
 def test_a_sent_file_is_watched_until_its_manifest_is_there(look: Opening, served: Served) -> None:
@@ -186,7 +185,6 @@ def test_a_sent_file_is_watched_until_its_manifest_is_there(look: Opening, serve
         # The heading is no memory.
         [memory] = tab.page.locator("main a[href*='/memories/']").all()
         assert "Blue ink" in memory.inner_text()
-        tab.keep("file")
 
 
 def test_parts_of_a_document_stand_in_its_box_under_names_that_differ(
@@ -212,4 +210,3 @@ def test_parts_of_a_document_stand_in_its_box_under_names_that_differ(
         assert overlaps is False
         # The summary of both is drawn with the derivations from it.
         assert tab.page.evaluate(EDGES).count("DerivedFrom") == 2
-        tab.keep("graph-documents")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -46,18 +45,18 @@ def test_every_page_is_readable_and_fits(look: Opening, served: Served) -> None:
     found: dict[str, list[str]] = {}
     with look(served, allowed=("console: Failed to load",)) as tab:
         tab.page.goto(f"{tab.url}/")
-        found["login"] = _faults(tab, "login")
+        found["login"] = _faults(tab)
         tab.sign_in()
         for path in (*third(LISTS, 2), *third(_details(tab), 0)):
             tab.open(path)
             if path == "graph":
                 tab.drawn()
-            found[path] = _faults(tab, _plain(path))
+            found[path] = _faults(tab)
         answer = tab.page.goto(f"{tab.url}/memories/fact_nowhere")
         assert answer is not None
         assert answer.status == 404
         assert tab.page.get_by_role("alert").count() == 1
-        found["failure"] = _faults(tab, "failure")
+        found["failure"] = _faults(tab)
     assert {path: each for path, each in found.items() if each} == {}
 
 
@@ -95,7 +94,7 @@ def test_memories_are_found_and_many_are_decided_by_keyboard_alone(
         _tab_to(tab, '.bulk button[value="confirm"]')
         tab.page.keyboard.press("Enter")  # the box against slips was not ticked
         tab.page.get_by_role("alert").wait_for()
-        found["refused"] = _faults(tab, "bulk-refused")
+        found["refused"] = _faults(tab)
         tab.open("memories?q=risograph")
         _tab_to(tab, "article input[name=chosen]")
         tab.page.keyboard.press("Space")
@@ -105,7 +104,7 @@ def test_memories_are_found_and_many_are_decided_by_keyboard_alone(
         tab.page.keyboard.press("Enter")
         tab.page.locator(".notice[role=status]").wait_for()
         assert tab.page.locator(".notice[role=status]").inner_text() == "1 updated."
-        found["decided"] = _faults(tab, "bulk-decided")
+        found["decided"] = _faults(tab)
     assert {path: each for path, each in found.items() if each} == {}
 
 
@@ -184,7 +183,7 @@ def _details(tab: Tab) -> list[str]:
     return found
 
 
-def _faults(tab: Tab, name: str) -> list[str]:
+def _faults(tab: Tab) -> list[str]:
     """What hinders somebody on the page that is open, in light and dark, wide and narrow.
 
     It is loaded once, and looked at in each way, as by somebody who turns a phone.
@@ -195,12 +194,10 @@ def _faults(tab: Tab, name: str) -> list[str]:
     for size, scheme in LOOKS:
         page.set_viewport_size({"width": size[0], "height": size[1]})
         page.emulate_media(color_scheme=scheme)
-        look = f"{name}-{scheme}-{size[0]}"
-        tab.keep(look)
-        faults += [f"{look}: {each}" for each in _seen_by_axe(tab)]
+        faults += [f"{scheme}, {size[0]} wide: {each}" for each in _seen_by_axe(tab)]
         wide = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
         if wide[0] > wide[1]:
-            faults.append(f"{name} scrolls sideways: {wide}")
+            faults.append(f"it scrolls sideways: {wide}")
     return faults
 
 
@@ -214,9 +211,3 @@ def _seen_by_axe(tab: Tab) -> list[str]:
         if each["impact"] in SERIOUS
         for node in each["nodes"][:3]
     ]
-
-
-def _plain(path: str) -> str:
-    """A name for a file: ids differ from run to run."""
-    path = re.sub(r"/[^?]*", "-one", re.sub(r"=\w+_[0-9A-Z]{26}", "", path)).lower()
-    return re.sub(r"[^a-z]+", "-", path).strip("-") or "overview"
