@@ -175,7 +175,7 @@ CONTRADICTING = [("remember", 0, 0), ("remember", 0, 0), ("contradict", 0, 1)]
 EVENTS = st.tuples(st.sampled_from(WORDS), st.integers(0, 30), st.integers(0, 30))
 
 
-@given(st.lists(EVENTS, min_size=4, max_size=14), st.integers(1, 3 * MS_PER_DAY))
+@given(st.lists(EVENTS, min_size=4, max_size=10), st.integers(1, 3 * MS_PER_DAY))
 @example([*CONTRADICTING, ("confirm", 0, 0), ("erase", 0, 0)], MS_PER_DAY)
 @example(
     [
