@@ -154,6 +154,26 @@ def test_a_message_that_cannot_be_stored_is_answered(hooks: MemoryHooks) -> None
         assert turn.bulletin
 
 
+def test_projects_and_tasks_see_their_own(hooks: MemoryHooks) -> None:
+    hooks.on_message("The canary sings at dawn.", conversation_id="c-1", project_id="web")
+    output = {"decisions": ["The canary is yellow."]}
+    place: dict[str, Any] = {"workflow_run_id": "r", "step_id": "s"}
+    hooks.on_step_output(output, **place, project_id="web")
+    hooks.on_step_output(
+        {"todos": ["Feed the canary."]}, **place, task_id="task-1", tier=Scope.SESSION
+    )
+    outside = [
+        hooks.on_message("the canary?", conversation_id="c-2").prompt,
+        hooks.on_message("the canary?", conversation_id="c-2", project_id="shop").prompt,
+        hooks.on_step("the canary?", **place, task_id="task-2").prompt,
+        hooks.on_diagnostics("the canary?", workflow_run_id="r").text,
+    ]
+    for word in ("sings", "yellow", "Feed"):
+        assert not any(word in each for each in outside)
+    inside = hooks.on_step("the canary?", **place, project_id="web", task_id="task-1")
+    assert all(word in inside.prompt for word in ("sings", "yellow", "Feed"))
+
+
 def test_a_steps_output_shapes_the_next_context(orc: Orchestrator, hooks: MemoryHooks) -> None:
     text = "Decision: Buy the large oven.\n  Because: it bakes more\n- [ ] Call the oven shop\n"
     place: dict[str, Any] = {
