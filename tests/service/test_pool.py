@@ -97,6 +97,16 @@ def test_who_embeds_is_closed_last_so_that_nobody_waits_for_a_model(
         model.answer.set()
 
 
+def test_a_backlog_is_worked_off_after_a_restart_without_a_write(tmp_path: Path) -> None:
+    model = FakeEmbedding(16)
+    with MemoryService(tmp_path, environ={}, embedding=model, background=False) as service:
+        service.orchestrator("a", create=True).remember("Left behind.")
+    with MemoryService(tmp_path, environ={}, embedding=model) as service:
+        with service.opened("a") as opened:
+            assert opened.background.wait_idle(WAIT_S)
+        assert service.orchestrator("a").maintenance.embeddings_status().states["ready"] == 1
+
+
 def test_neither_a_bug_in_a_chore_nor_an_error_of_ours_ends_the_background_for_good(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
