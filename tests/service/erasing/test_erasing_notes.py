@@ -90,6 +90,12 @@ def test_words_that_are_said_of_other_decisions_stay_there(orc: Orchestrator) ->
     assert orc.verify().totals == {}
 
 
+def test_a_reason_may_be_given_again_for_the_erasure(orc: Orchestrator) -> None:
+    one = orc.remember("The gate opens at six")
+    orc.retract(one, reason=WHY)
+    assert orc.erasure.erase(memory_id=one, reason=WHY, dry_run=False).complete
+
+
 WRITTEN = {
     "remember": "content",
     "memories.store": "content",
