@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import shutil
 import socket
 import ssl
 import subprocess
@@ -16,7 +17,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from serving_worlds import Served
 
@@ -147,18 +147,55 @@ def test_proxies_of_the_environment_are_not_asked(
         asked(served.url)
 
 
-def test_certificates_are_checked_as_somebody_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    known, given = ssl.create_default_context(), []
-    made = httpx.Client
+def test_an_unknown_certificate_is_refused_and_a_named_authority_believed(tmp_path: Path) -> None:
+    certificate, private = made_certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, private)
+    answer = HEAD + b'Content-Length: 13\r\n\r\n{"items": []}'
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"https://127.0.0.1:{listening.getsockname()[1]}"
 
-    def checking(**options: Any) -> httpx.Client:
-        given.append(options["verify"])
-        return made(**options)
+        def serve() -> None:
+            for _ in range(3):
+                connection, _ = listening.accept()
+                try:
+                    with context.wrap_socket(connection, server_side=True) as wrapped:
+                        wrapped.recv(65_536)
+                        wrapped.sendall(answer)
+                except (ssl.SSLError, ConnectionError):
+                    connection.close()
 
-    monkeypatch.setattr(httpx, "Client", checking)
-    for options in ({}, {"verify": False}, {"verify": known}):
-        Client("https://memory.example", key=SECRET, **options).close()
-    assert given == [True, False, known]
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        with (
+            Client(url, key=SECRET, retries=0) as client,
+            pytest.raises(RemoteUnavailable, match="CERTIFICATE_VERIFY_FAILED"),
+        ):
+            client.orchestrators()
+        known = ssl.create_default_context(cafile=str(certificate))
+        for verify in (known, False):
+            with Client(url, key=SECRET, retries=0, verify=verify) as client:
+                assert client.orchestrators() == []
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+def made_certificate(folder: Path) -> tuple[Path, Path]:
+    """Create a certificate for 127.0.0.1, signed by its own authority, and its private key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("needs openssl, to make a certificate")
+    certificate, private = folder / "certificate.pem", folder / "private.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"),
+            *("-nodes", "-days", "2", "-subj", "/CN=memgraph test"),
+            *("-addext", "subjectAltName=IP:127.0.0.1"),
+            *("-keyout", str(private), "-out", str(certificate)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    return certificate, private
 
 
 def test_what_is_no_address_or_no_key_is_refused_and_not_repeated() -> None:
