@@ -168,6 +168,8 @@ def test_of_a_batch_every_item_that_is_refused_is_a_line(gate: Gate) -> None:
 def test_whatever_is_missed_an_auditor_finds_by_its_name(gate: Gate) -> None:
     one = principal(gate, **ALL)
     orc = gate.enter(one, "orc-1", WRITE)
+    host = gate.service.orchestrator("orc-1")
+    hidden = host.remember("The code is 0000.", sensitivity="Restricted")
     misses: list[Callable[[str], object]] = [
         lambda asked: orc.trace(asked),
         lambda asked: orc.receipts.get(asked),
@@ -180,11 +182,17 @@ def test_whatever_is_missed_an_auditor_finds_by_its_name(gate: Gate) -> None:
     names = [f"{number:064}" for number in range(len(misses))]
     for miss, asked in zip(misses, names, strict=True):
         gate.miss(one, "orc-1", refused(lambda: miss(asked)))  # noqa: B023 - called at once
+    # What is hidden leaves the line of what is not there.
+    names += [hidden, f"fact_{0:026}"]
+    for asked in names[-2:]:
+        gate.miss(one, "orc-1", refused(lambda: orc.get(asked)))  # noqa: B023 - called at once
     # What is no refusal is no line.
     gate.miss(one, "orc-1", refused(lambda: orc.remember("")))
     gate.miss(one, "orc-1", DatabaseBusy("busy"), InvalidInput("wrong"))
     gate.miss(one, "orc-1")
-    assert [entry["asked_sha256"] for _, entry in told(gate)] == [digest(name) for name in names]
+    entries = [entry for _, entry in told(gate)]
+    assert [entry.pop("asked_sha256") for entry in entries] == [digest(name) for name in names]
+    assert entries[-2] == entries[-1]
 
 
 def test_a_locked_database_keeps_nobody_in_doubt(gate: Gate) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, NoReturn
+from typing import Any, BinaryIO, NoReturn
 from unittest.mock import Mock
 
 import denial_lines
@@ -20,6 +20,7 @@ from serving_worlds import Served, serving
 
 from memgraph.errors import DatabaseBusy, StorageError
 from memgraph.model.access import Permission
+from memgraph.model.enums import Sensitivity
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.service import job_runs
 from memgraph.service.memory_service import MOST_AT_ONCE, CopyLimiter
@@ -154,6 +155,22 @@ def test_jobs_audits_and_copies_leave_threads_to_others(
         assert looked.status_code == 200
         assert {each.json()["code"] for each in refused} == {"request.server_busy"}
         assert {int(each.headers["retry-after"]) for each in refused} == {5}
+
+
+def test_a_copy_is_for_those_from_whom_nothing_is_hidden(served: Served) -> None:
+    before = denials(served)
+    asked: list[tuple[dict[str, Any], dict[str, str]]] = [
+        *(({"project_ids": ("p",)}, {}), ({"clearance": Sensitivity.CONFIDENTIAL}, {})),
+        *(({"agent_id": "scout"}, {}), ({"permissions": {Permission.READ, Permission.AUDIT}}, {})),
+        # Nor for a request that narrows what its key may see.
+        ({}, {"clearance": "Public"}),
+    ]
+    for fields, params in asked:
+        with served.client(served.key(**fields)) as client:
+            for what in ("export", "backup"):
+                answer = client.get(f"{BASE}/{what}", params=params)
+                assert (answer.status_code, answer.json()["code"]) == (403, "access.denied")
+    assert denials(served) == before + 2 * len(asked)
 
 
 def test_orchestrators_are_made_by_admins_of_their_names(served: Served) -> None:

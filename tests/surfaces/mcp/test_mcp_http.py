@@ -235,3 +235,20 @@ def test_without_keys_everything_is_open_where_that_was_asked_for(
             stored = agent.call("remember_fact", content="Owls hunt at night.")["memory_id"]
         assert orc.trace(stored).journal[0].actor == "local"
         assert post(running, "garbage").status_code == 401
+
+
+def test_askers_at_the_same_time_see_their_own(served: Served) -> None:
+    orc = served.service.orchestrator("orc-3", create=True)
+    words = {"web": "Kxwebxx", "shop": "Kxshopx"}
+    for project, word in words.items():
+        orc.remember(f"{word} holds the ledger.", scope="project", scope_id=project)
+    secrets = {each: served.key(project_ids=[each]) for each in words}
+    asked = message("tools/call", name="search_memory", arguments={"query": "ledger"})
+
+    def ask(project: str) -> tuple[str, str]:
+        return project, post(served, secrets[project], asked, path="/mcp/orc-3").text
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(ask, [*words] * 8))
+    for project, text in answers:
+        assert {each for each in words.values() if each in text} == {words[project]}
