@@ -207,7 +207,12 @@ def test_a_backup_is_restored_on_either_engine(
     with pytest.raises(Conflict):
         orc.exchange.backup(file)
     orc.remember("This is lost again.")
-    assert restored(served, file).replaced is not None
+    erased = orc.erasure.erase(memory_id=old, reason="asked for", dry_run=False).erasure_id
+    done = restored(served, file)
+    assert done.replaced is not None
+    # The erasure of the store that was replaced is to be done again.
+    for undone in (done.undone, orc.erasure.reports().undone):
+        assert [(each.erasure_id, each.restored) for each in undone] == [(erased, 1)]
     restored(served, file, "orc-2", origin="orc-1")
     with MemoryService(tmp_path / "files", environ={}, background=False) as files:
         restored(files, file)

@@ -247,6 +247,23 @@ def test_a_model_writes_and_what_it_cites_is_checked(orc: Orchestrator) -> None:
     assert (found.attributes["by"], found.confidence) == ("model", 0.6)
 
 
+def test_a_model_is_told_who_said_it_and_what_replaced_it(orc: Orchestrator) -> None:
+    old = orc.remember("The depot opens at nine.")
+    new = orc.correct(old, "The depot opens at ten.", reason="new timetable")
+    orc.save_episode("I walked to the depot.", session_id="s", source_role="Mira")
+    orc.save_episode("Was it open?", session_id="s", source_role="user")
+    model = FakeCompletion(
+        [{"sentences": [{"text": "The depot opens at ten instead of nine.", "lines": [1, 2]}]}]
+    )
+    assert reflect(orc, provider=model).counts["by_model"] == 1
+    lines = model.calls[0][1].split("\n")[1:-1]
+    [number] = [line.split()[0] for line in lines if line.endswith("The depot opens at ten.")]
+    [replaced] = [line for line in lines if "The depot opens at nine." in line]
+    assert replaced.endswith(f"(replaced by {number})")
+    assert any(line.endswith("Mira: I walked to the depot.") for line in lines)
+    assert all(f"[{cited}]" in saved(orc).content for cited in (old, new))
+
+
 @pytest.mark.parametrize("fails", [True, False])
 def test_a_model_that_fails_or_says_what_is_not_founded_is_told_of_and_the_marks_are_listed(
     orc: Orchestrator, fails: bool
