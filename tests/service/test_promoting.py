@@ -210,6 +210,8 @@ def test_what_was_taken_back_in_the_wider_scope_may_be_promoted_anew(orc: Orches
     again = promoted(orc, old)
     assert again != new
     assert promoted(orc, old) == again
+    # In another project it is a copy of its own.
+    assert orc.contexts.promote(old, "project", "p2") not in (None, new, again)
 
 
 def test_whoever_does_not_see_it_cannot_promote_it(
