@@ -272,6 +272,7 @@ def test_what_stands_on_a_replaced_ground_is_lowered(orc: Orchestrator) -> None:
     assert set(factors.values()) == {0.95, 1.0}
 
 
+@pytest.mark.engines
 def test_what_text_and_vectors_agree_on_is_third_be_it_last_in_context(orc: Orchestrator) -> None:
     told = " ".join(["we", "saw", "it", "stand", "beside", "the", "water"] * 4)
     turns = (("Ann", f"The heron came again, {told} {n}.") for n in range(40))

@@ -165,6 +165,7 @@ def test_the_order_is_when_it_was_said_not_when_it_happens_or_is_stored(
     assert [edge.from_id for edge in edges_into(orc, earlier)] == [later]
 
 
+@pytest.mark.engines
 def test_a_fact_is_not_compared_with_the_turn_that_it_comes_from(
     orc: Orchestrator, reader: ScriptedReader
 ) -> None:
@@ -290,6 +291,7 @@ class BrokenReader(ScriptedReader):
         raise ProviderRejected("the files are damaged", provider="local")
 
 
+@pytest.mark.engines
 def test_a_reader_that_fails_leaves_the_memory_waiting(
     tmp_path: Path, clock: FixedClock, storage_url: str
 ) -> None:

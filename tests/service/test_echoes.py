@@ -48,6 +48,7 @@ def test_a_line_that_was_handed_out_is_no_evidence(
     assert len(orc.trace(known).supports) == 0
 
 
+@pytest.mark.engines
 def test_what_is_said_beside_it_stays(orc: Orchestrator, known: str, clock: FixedClock) -> None:
     orc.context("Where does Mira live?", exclude_session_id="s")
     clock.advance(ms=1_000)
@@ -85,6 +86,7 @@ def test_a_model_does_not_store_again_what_a_search_gave(
         assert again == {"outcome": "duplicate", "memory_id": known}
 
 
+@pytest.mark.engines
 def test_a_model_spreads_no_line_to_more_readers(orc: Orchestrator, service: MemoryService) -> None:
     viewer = Viewer(clearance=Sensitivity.RESTRICTED, project_ids=["web"])
     secret = "The safe opens with seven turns."

@@ -406,6 +406,7 @@ def test_a_first_or_last_name_of_two_persons_is_neither(orc: Orchestrator) -> No
     assert orc.verify().ok
 
 
+@pytest.mark.engines
 def test_a_full_name_that_not_all_may_read_takes_no_name_of_one_word(
     service: MemoryService,
 ) -> None:

@@ -188,6 +188,7 @@ def _turn_with(orc: Orchestrator, bulletin_receipt_id: str) -> str:
     return given.receipt_id
 
 
+@pytest.mark.engines
 def test_a_bulletin_is_kept_once_and_every_hand_out_of_it_has_a_receipt(
     orc: Orchestrator, clock: FixedClock
 ) -> None:

@@ -169,6 +169,7 @@ class TestRetractingASource:
         orc.restore(poison, reason="it was true")
         assert status(orc, poison) is MemoryStatus.ACTIVE
 
+    @pytest.mark.engines
     def test_what_it_said_as_well_stays_and_loses_what_it_gave(
         self, orc: Orchestrator, service: MemoryService
     ) -> None:

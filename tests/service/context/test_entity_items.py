@@ -151,6 +151,7 @@ def test_a_call_that_is_repeated_stores_once(ana: MemoryEntity) -> None:
     assert [each.memory_item_id for each in ana.list_items()][::-1] == other["storedIds"]
 
 
+@pytest.mark.engines
 def test_a_call_id_with_other_items_is_refused(ana: MemoryEntity) -> None:
     first = [item(text) for text in ("One.", "Two.", "Three.")]
     stored = ana.store(first, call_id="call-1")

@@ -115,6 +115,7 @@ def test_an_erased_memory_stays_as_a_place_without_text(orc: Orchestrator) -> No
     assert orc.verify().totals == {}
 
 
+@pytest.mark.engines
 def test_what_is_erased_is_listed_and_counted_as_that_alone(
     orc: Orchestrator, clock: FixedClock
 ) -> None:

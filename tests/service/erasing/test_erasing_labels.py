@@ -50,6 +50,7 @@ def test_a_title_stays_with_the_memories_that_share_it(orc: Orchestrator) -> Non
     assert orc.recall("ticket euros").items[0].memory.memory_id == before.memory_id
 
 
+@pytest.mark.engines
 @pytest.mark.parametrize("under", ["", "\n- The bell was polished in spring.\n"])
 def test_a_heading_goes_with_the_memory_that_has_it_alone(orc: Orchestrator, under: str) -> None:
     # A memory of the line about the bell is from the file that was read first.

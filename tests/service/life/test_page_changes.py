@@ -22,10 +22,12 @@ HAMBURG = "Nora lives in Hamburg."
 
 
 @pytest.fixture
-def orc(tmp_path: Path, clock: FixedClock, model: PageModel) -> Iterator[Orchestrator]:
+def orc(
+    tmp_path: Path, clock: FixedClock, model: PageModel, storage_url: str
+) -> Iterator[Orchestrator]:
     with MemoryService(
         tmp_path / "root",
-        config=settings(model.server),
+        config=settings(model.server, **{"memory.storage.url": storage_url}),
         clock=clock,
         ids=CountingIds(),
         environ={"KEY": "k"},
@@ -123,6 +125,7 @@ def test_a_changed_memory_has_the_type_and_importance_that_it_had_unless_others_
     assert (changed.type, changed.importance) == is_now
 
 
+@pytest.mark.engines
 @pytest.mark.parametrize("known", [1, "[k1]", "nora has a subscription to the opera."])
 def test_an_end_needs_no_successor_and_can_be_undone(
     orc: Orchestrator, model: PageModel, known: Any
