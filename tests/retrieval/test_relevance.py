@@ -29,6 +29,7 @@ def test_a_context_has_the_floor_of_the_settings(orc: Orchestrator) -> None:
     assert ids[TEXTS[1]] in orc.context("Who repairs clocks in Graz?").memory_ids
 
 
+@pytest.mark.engines
 def test_short_ids_are_taken_wherever_a_memory_is_named(orc: Orchestrator) -> None:
     gate, bridge, lamp = (
         put(orc, text) for text in ("The gate is shut.", "The gate is open.", "The lamp is red.")

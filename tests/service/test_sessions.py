@@ -90,6 +90,7 @@ def test_a_new_session_completes_the_open_ones_once_and_a_later_turn_opens_one_a
         orc.sessions.end("nobody's")
 
 
+@pytest.mark.engines
 def test_a_turn_opens_what_was_consolidated_and_only_it_is_pending(
     orc: Orchestrator, told: list[SessionEvent]
 ) -> None:

@@ -71,6 +71,7 @@ def snapshots(service: MemoryService, orc: Orchestrator) -> tuple[str, ...]:
     return tuple(str(each.relative_to(orc.paths.directory)) for each in found)
 
 
+@pytest.mark.engines
 def test_a_session_goes_with_what_was_drawn_from_it_and_the_bulletins_that_show_it(
     service: MemoryService, orc: Orchestrator
 ) -> None:
@@ -187,6 +188,7 @@ def test_lines_of_a_file_go_and_the_others_stay_where_they_were(
     assert left(service, orc.paths.directory) == []
 
 
+@pytest.mark.engines
 def test_a_whole_file_goes_by_its_path(service: MemoryService, orc: Orchestrator) -> None:
     dropped(orc, "secret.md", f"# On {NAME}\n\nIntroduction of zwieback lore.\n\n- {LINE}\n")
     path = orc.paths.processed / "secret.md"
