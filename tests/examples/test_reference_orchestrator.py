@@ -191,3 +191,20 @@ def test_killed_between_capture_and_reply_it_loses_nothing_and_keeps_nothing_twi
         shop = service.orchestrator("print-shop", viewer=SEES)
         assert shop.get(acknowledged[0]).content == said[0]
         assert shop.verify().ok
+
+
+def test_a_model_that_fails_is_told_without_the_key(
+    tmp_path: Path, story: Path, server: ModelServer
+) -> None:
+    server.behave(server.fails(401))
+    model = ("--model", "openai/m", "--api-base", server.url)
+    # A process of its own: litellm keeps clients and settings of earlier tests.
+    arguments = ("--json", "--root", str(tmp_path / "root"), "--story", str(story))
+    process = start(*arguments, *model, OPENAI_API_KEY=KEY)
+    out, _ = process.communicate()
+    shown = events(out)
+    assert process.returncode == 1
+    assert [each["text"] for each in shown if each["event"] == "model_failed"] == [
+        "openai/m failed: AuthenticationError"
+    ] * 3
+    assert KEY not in json.dumps(shown)
