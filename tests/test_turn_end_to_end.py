@@ -29,10 +29,6 @@ PATIENCE_S = 30.0
 FESTIVAL = "counter/Mara: The spring festival wants 400 posters by 12 June, on recycled paper."
 DAMP = "pressroom/Jonas: Recycled paper jams in the risograph when the store room is damp."
 PLAN = "counter/Mara: Please plan the festival posters on recycled paper."
-JAMMED = (
-    "pressroom/Jonas: The proof run of the festival jammed eleven times;"
-    " the store room was at 71 % humidity."
-)
 WHY = "counter/Mara: !why did the proof run of the festival jam?"
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 from alembic import op
+from alembic.util import CommandError
 
 revision = "0001_dd02dbd6"
 down_revision = None
@@ -797,4 +798,4 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    raise NotImplementedError("nothing is before the first schema: this would drop every memory")
+    raise CommandError("nothing is before the first schema: to drop every memory, delete the file")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import Process
 from working import put
 
 from memgraph import MemoryService, Orchestrator, Viewer
@@ -229,6 +231,21 @@ def test_two_at_once_save_one(orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
     assert reflect(orc).reason == "too_soon"
     assert reports[0].state is JobState.DONE
     assert len(orc.memories.list(kinds=[MemoryKind.REFLECTION])) == 1
+
+
+def reflect_elsewhere(root: Path) -> None:
+    """Runs in a process of its own."""
+    with MemoryService(root, environ={}, background=False) as service:
+        service.orchestrator("orc-1").jobs.run("reflection")
+
+
+def test_the_latest_is_read_anew_when_another_process_saved_one(tmp_path: Path) -> None:
+    with MemoryService(tmp_path, environ={}, background=False) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        learn(orc)
+        assert orc.memories.latest_reflection() is None
+        assert Process(reflect_elsewhere, tmp_path).wait() == 0
+        assert saved(orc).kind is MemoryKind.REFLECTION
 
 
 def test_a_model_writes_and_what_it_cites_is_checked(orc: Orchestrator) -> None:

@@ -15,6 +15,7 @@ import pytest
 from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
+from alembic.util import CommandError
 from database_workers import NAME, NOW, create_at, increment, open_database, read_number
 from processes import Process
 from working import tampering
@@ -245,6 +246,20 @@ def test_the_migrations_make_what_the_models_say(tmp_path: Path) -> None:
     with engine.alone(path) as connection:
         config.attributes["connection"] = connection.connection
         command.check(config)
+
+
+def test_going_back_beyond_the_first_migration_is_refused_and_drops_nothing(
+    tmp_path: Path,
+) -> None:
+    path = create(tmp_path)
+    config = _alembic(path)
+    with engine.alone(path) as connection:
+        before = engine.schema(connection)
+        config.attributes["connection"] = connection.connection
+        with pytest.raises(CommandError, match="every memory"):
+            command.downgrade(config, "base")
+    with engine.inspected(path) as connection:
+        assert engine.schema(connection) == before
 
 
 def test_a_database_that_may_not_be_read_is_named(
