@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from memgraph.clock import MAX_MS
+from memgraph.clock import MAX_MS, parse_time
 from memgraph.errors import InvalidInput
 from memgraph.graph.redaction import read_details, status_periods
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
-from memgraph.model.graph import Diff, History, MemoryEvent, PairEvent
+from memgraph.model.graph import Diff, History, MemoryEvent, PairEvent, RestoredBackup
 from memgraph.model.tables import AuditRow
+from memgraph.rules.erasure import MARK
 from memgraph.store import graph, history as history_rows
-from memgraph.store.history import EdgeEnds, ErasedMemory, Interval, StatusStart
+from memgraph.store.history import EdgeEnds, ErasedMemory, Interval, RestoreEntry, StatusStart
 from memgraph.store.redaction import without_hidden
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
@@ -53,13 +54,15 @@ def diff(snapshot: Snapshot, view: View, since: int, until: int, *, limit: int =
             began[_BEGAN[start.status]].append(start)
     pairs = _pairs(snapshot, view, during)
     counts = {name: len(events) for name, events in (began | pairs).items()}
-    counts["erased"] = len(erased)
+    restores = history_rows.restores(snapshot, during)
+    counts |= {"erased": len(erased), "backups": len(restores)}
     lists: dict[str, Any] = {
         name: _memory_events(snapshot, view, starts[:limit]) for name, starts in began.items()
     }
     for name, entries in pairs.items():
         lists[name] = _pair_events(snapshot, view, entries[:limit])
     lists["erased"] = tuple(map(_erased_event, erased[:limit]))
+    lists["backups"] = tuple(_restored_backup(view, entry) for entry in restores[:limit])
     cut = max(counts.values()) > limit
     said = history_rows.turns_stored(snapshot, view, during)
     counts = {**dict(sorted(counts.items())), "said": said}
@@ -100,10 +103,19 @@ def _erased_event(memory: ErasedMemory) -> MemoryEvent:
         memory_id=memory.memory_id,
         kind=MemoryKind(memory.kind),
         type=MemoryType(memory.type),
-        text="",
+        text=MARK,
         at=memory.at,
         actor=memory.actor,
         reason=f"erased by {memory.erasure_id}",
+    )
+
+
+def _restored_backup(view: View, restore: RestoreEntry) -> RestoredBackup:
+    return RestoredBackup(
+        at=restore.at,
+        actor=restore.actor,
+        reason=restore.reason if view.viewer.sees_use else None,
+        taken_at=None if restore.taken_at is None else parse_time(restore.taken_at),
     )
 
 

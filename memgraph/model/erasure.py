@@ -202,7 +202,10 @@ class ErasureList(Value):
     Attributes:
         undone: erasures that a restore has undone, until the target is erased again or none of
             their memories has a text; of a text only the former if no memory came back.
+        unknown_at: when a restore replaced a database that could not be read, so that the erasures
+            that it undid are not known; None: none did, or the journal was accepted since.
     """
 
     erasures: tuple[ErasureReport, ...]
     undone: tuple[UndoneErasure, ...] = ()
+    unknown_at: Millis | None = None

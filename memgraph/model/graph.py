@@ -357,7 +357,7 @@ class MemoryEvent(Value):
     """A change of a memory.
 
     Attributes:
-        text: the beginning of its text; empty if it was erased.
+        text: the beginning of its text, or ``[erased]``.
         reason: without the ids of memories that the reader may not see.
     """
 
@@ -390,6 +390,21 @@ class PairEvent(Value):
     winner_id: str | None = None
 
 
+class RestoredBackup(Value):
+    """A restore of a backup of the database.
+
+    Attributes:
+        taken_at: when the backup was made; what was written later, before the restore, is no longer
+            in the database. None: not known.
+        reason: None if the reader may not see everything.
+    """
+
+    at: Millis
+    actor: str
+    reason: str | None
+    taken_at: Millis | None
+
+
 class Diff(Value):
     """The changes after ``since`` until ``until``, as far as the reader may see; newest first.
 
@@ -402,6 +417,7 @@ class Diff(Value):
         contradicted: new contradictions.
         resolved, accepted, dismissed, reopened: contradictions and marks of changes that were
             decided or reopened.
+        backups: restores of backups.
         counts: the full length of each list by its name, and the number of turns as ``said``.
         cut: a list is shorter than its full length.
     """
@@ -418,6 +434,7 @@ class Diff(Value):
     accepted: tuple[PairEvent, ...]
     dismissed: tuple[PairEvent, ...]
     reopened: tuple[PairEvent, ...]
+    backups: tuple[RestoredBackup, ...]
     counts: dict[str, int]
     cut: bool
 

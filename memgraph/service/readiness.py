@@ -62,9 +62,12 @@ REMEDIES: Final[Mapping[str, str]] = {
     "jobs.overdue": "A job has been due for more than a day: check that a worker runs.",
     "erasure.unfinished": "An erasure was started and not finished:"
     " run the same memgraph erase again to finish it.",
-    "erasure.undone": "A restore undid erasures:"
+    erasure.UNDONE: "A restore undid erasures:"
     " run memgraph erasures, then erase again what it lists as undone: the same target, or the"
     " listed memories by their whole ids, which memgraph get shows.",
+    erasure.UNKNOWN: "A restore replaced a database that could not be read, so the erasures that it"
+    " undid are not known: erase again what was erased since the backup, then run memgraph repair"
+    " with --accept.",
     "journal.unanchored": "The journal's anchor is missing or damaged:"
     " run memgraph repair, then accept the journal as it is.",
     "verify.failed": "The last nightly audit found something, or an entry of the journal cannot be"
@@ -114,7 +117,9 @@ def _stored_shortcomings(
         codes.append("journal.unanchored")
     try:
         if erasure.undone(snapshot):
-            codes.append("erasure.undone")
+            codes.append(erasure.UNDONE)
+        if erasure.unknown_at(snapshot) is not None:
+            codes.append(erasure.UNKNOWN)
         is_readable = True
     except DatabaseCorrupt:
         is_readable = False

@@ -44,6 +44,11 @@ REPORT: Final = "erasure"
 """The action of the entry with the report."""
 RESTORE: Final = "restore"
 """The action of the entry of a restore, which lists the erasures that it undid."""
+UNDONE: Final = "erasure.undone"
+UNKNOWN: Final = "erasure.unknown"
+"""The codes of restores that undid erasures; ``UNKNOWN``: the replaced database was unreadable."""
+ACCEPT: Final = "accept_journal"
+"""The action of the entry by which an operator accepts the journal as it is."""
 UNFINISHED_KEY: Final = "erasing"
 """The row of an erasure that is not finished."""
 REDACTED: Final = "redacted"
@@ -543,6 +548,18 @@ def undone(snapshot: Snapshot) -> list[UndoneErasure]:
     came_back = {item.erasure_id for item in waiting if item.restored}
     again_due = to_do_again(restored(snapshot, waiting))
     return [item for item in again_due if item.restored or item.erasure_id not in came_back]
+
+
+def unknown_at(snapshot: Snapshot) -> int | None:
+    """Return when a restore undid erasures that are not known, unless that was accepted since."""
+    log = tables.audit_log
+    query = sa.select(log.c.at, log.c.action, member(log.c.details, "code"))
+    query = query.where(log.c.subject.is_(None), log.c.action.in_((RESTORE, ACCEPT)))
+    query = query.where(sa.func.json_valid(log.c.details)).order_by(log.c.seq.desc())
+    for at, action, code in snapshot.cursor(query):
+        if action == ACCEPT or code == UNKNOWN:
+            return None if action == ACCEPT else int(at)
+    return None
 
 
 def text_digests(snapshot: Snapshot) -> set[str]:

@@ -1,4 +1,4 @@
-"""Read changes between two times.
+"""Read changes between two times, newest first.
 
 An interval excludes its start and includes its end.
 """
@@ -13,8 +13,9 @@ from sqlmodel import select
 
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
 from memgraph.model.tables import AuditRow
+from memgraph.rules.erasure import MARK
 from memgraph.store import tables
-from memgraph.store.erasure import ACTION
+from memgraph.store.erasure import ACTION, RESTORE
 from memgraph.store.rows import fetch
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import Column, among, member, ordered, value
@@ -56,6 +57,15 @@ class ErasedMemory(NamedTuple):
     erasure_id: str
 
 
+class RestoreEntry(NamedTuple):
+    """The time, the actor and the reason of a restore, and the time of the backup."""
+
+    at: int
+    actor: str
+    reason: str
+    taken_at: str | None
+
+
 class EdgeEnds(NamedTuple):
     """A visible contradiction or mark: the older memory and the newer one, with the first
     characters of their texts."""
@@ -74,8 +84,9 @@ def _within(time: Column) -> Column:
 
 
 def _text(m: Table) -> Column:
-    full_text = sa.case((m.c.summary == "", m.c.content), else_=m.c.summary)
-    return sa.func.substr(full_text, 1, EXCERPT_CHARS)
+    # Only erased memories have no text.
+    own = sa.case((m.c.summary != "", m.c.summary), (m.c.content != "", m.c.content), else_=MARK)
+    return sa.func.substr(own, 1, EXCERPT_CHARS)
 
 
 def _is_stored_turn(h: Table, m: Table) -> Column:
@@ -147,13 +158,19 @@ def pairs(snapshot: Snapshot, view: View, edge_ids: Collection[str]) -> dict[str
 
 
 def pair_entries(snapshot: Snapshot, during: Interval) -> list[AuditRow]:
-    """Return the journal entries that recorded contradictions, or decided or reopened pairs.
-
-    The newest comes first.
-    """
+    """Return the journal entries that recorded contradictions, or decided or reopened pairs."""
     log = tables.audit_log.c
     recorded = (log.action == "relate") & sa.func.json_valid(log.details)
     recorded &= member(log.details, "type") == EdgeType.CONTRADICTS
     entries = select(AuditRow).where(log.at > during.since, log.at <= during.until)
     entries = entries.where(log.action.in_(DECISIONS) | recorded)
     return fetch(snapshot, entries.order_by(log.seq.desc()))
+
+
+def restores(snapshot: Snapshot, during: Interval) -> list[RestoreEntry]:
+    """Return the restores of backups during an interval."""
+    log = tables.audit_log.c
+    fields = (member(log.details, name) for name in ("reason", "backup.stamp.at"))
+    query = sa.select(log.at, log.actor, *fields).where(_within(log.at), log.subject.is_(None))
+    query = query.where(log.action == RESTORE, sa.func.json_valid(log.details))
+    return snapshot.mapped(RestoreEntry._make, query.order_by(log.seq.desc()), during._asdict())

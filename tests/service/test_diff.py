@@ -105,7 +105,7 @@ def test_erased_memories_are_listed_as_that_without_texts(
     assert ids(found.retracted) == [fact]
     assert sorted(ids(found.erased)) == sorted([turn, fact])
     assert found.counts["erased"] == 2
-    assert {(each.text, each.at) for each in found.erased} == {("", clock.now_ms())}
+    assert {(each.text, each.at) for each in found.erased} == {("[erased]", clock.now_ms())}
     assert {each.reason for each in found.erased} == {f"erased by {report.erasure_id}"}
     assert "mirror" not in found.model_dump_json()
 

@@ -222,6 +222,29 @@ def test_a_restore_lists_the_erasures_that_it_undid_until_they_are_done_again(
     assert cli.json(*backup(cli, tmp_path))["code"] is None
 
 
+def test_a_diff_names_a_restore_and_calls_an_erased_memory_erased(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    gone = cli.remember("Ada keeps the key under the pot.")
+    cli.json("erase", "orc-1", *WHY, "--yes", "--memory-id", gone)
+    restore = backup(cli, tmp_path)
+    assert cli.json("diff", "orc-1", "yesterday")["backups"] == []
+    cli.remember("The shop sells bread.")
+    assert cli(*restore, "--reason", "a bad import").code == 0
+    listed = cli("diff", "orc-1", "yesterday").out
+    [learnt] = [line for line in listed.splitlines() if line.strip().startswith(gone[-6:].lower())][
+        :1
+    ]
+    assert "[erased]" in learnt
+    assert "backups (1)" in listed
+    found = cli.json("diff", "orc-1", "yesterday")
+    [restored] = found["backups"]
+    assert restored["reason"] == "a bad import"
+    assert restored["taken_at"] < restored["at"]
+    assert found["counts"]["backups"] == 1
+    assert [each["text"] for each in found["learnt"]] == ["[erased]"]
+
+
 def test_a_restored_text_is_erased_again_by_its_memories_or_by_the_text_but_not_by_its_digest(
     cli: CommandLine, tmp_path: Path
 ) -> None:
@@ -267,6 +290,14 @@ def test_a_restore_says_what_damaged_journals_leave_unknown_of_erasures(
                 assert damaged.execute(change, entry).rowcount == 1
         done = cli.json(*restore)
         assert (done["code"], done["undone"]) == ("erasure.unknown", []), str(entry)[:30]
+    # It is listed until somebody who knows accepts it, and by a restore over what it left, too.
+    assert cli.json(*restore)["code"] == "erasure.unknown"
+    assert "unknown at" in cli("erasures", "orc-1").out
+    assert "--accept" in cli("health").out
+    assert undone(cli) == ([], ["erasure.unknown"])
+    assert cli("repair", "orc-1", "--accept", "there were none").code == 0
+    assert undone(cli) == ([], [])
+    assert cli.json(*restore)["code"] is None
     cli.database().unlink()
     assert cli.json(*restore)["code"] is None
     erased = cli.json("erase", "orc-1", "--text", "bread", *WHY, "--yes")["erasure_id"]

@@ -721,7 +721,8 @@ export interface paths {
          * List Erasures
          * @description Return the reports of finished erasures from the journal, the newest first.
          *
-         *     Erasures that a restore has undone are listed until they are done again.
+         *     Erasures that a restore has undone are listed until they are done again, and that some are
+         *     not known, until the journal is accepted (``repair``).
          */
         get: operations["list_erasures"];
         put?: never;
@@ -2174,11 +2175,13 @@ export interface components {
          *         contradicted: new contradictions.
          *         resolved, accepted, dismissed, reopened: contradictions and marks of changes that were
          *             decided or reopened.
+         *         backups: restores of backups.
          *         counts: the full length of each list by its name, and the number of turns as ``said``.
          *         cut: a list is shorter than its full length.
          */
         Diff: {
             accepted: components["schemas"]["PairEvent"][];
+            backups: components["schemas"]["RestoredBackup"][];
             contradicted: components["schemas"]["PairEvent"][];
             counts: {
                 [key: string]: number;
@@ -2412,11 +2415,14 @@ export interface components {
          *     Attributes:
          *         undone: erasures that a restore has undone, until the target is erased again or none of
          *             their memories has a text; of a text only the former if no memory came back.
+         *         unknown_at: when a restore replaced a database that could not be read, so that the erasures
+         *             that it undid are not known; None: none did, or the journal was accepted since.
          */
         ErasureList: {
             erasures: components["schemas"]["ErasureReport"][];
             /** @default [] */
             undone?: components["schemas"]["UndoneErasure"][];
+            unknown_at?: string | null;
         };
         /**
          * @description The preview of a dry run; none of its texts are in the report of an erasure.
@@ -2982,7 +2988,7 @@ export interface components {
          * @description A change of a memory.
          *
          *     Attributes:
-         *         text: the beginning of its text; empty if it was erased.
+         *         text: the beginning of its text, or ``[erased]``.
          *         reason: without the ids of memories that the reader may not see.
          */
         MemoryEvent: {
@@ -3654,6 +3660,21 @@ export interface components {
         Resolution: {
             reason: string;
             winner: string;
+        };
+        /**
+         * @description A restore of a backup of the database.
+         *
+         *     Attributes:
+         *         taken_at: when the backup was made; what was written later, before the restore, is no longer
+         *             in the database. None: not known.
+         *         reason: None if the reader may not see everything.
+         */
+        RestoredBackup: {
+            actor: string;
+            /** Format: date-time */
+            at: string;
+            reason: string | null;
+            taken_at: string | null;
         };
         /** @description A memory that is kept: it has further sources (``supported``) or evidence (``grounds``). */
         RetainedMemory: {

@@ -98,10 +98,15 @@ class Erasure(Handle[F], group="erasure"):
     ) -> ErasureList:
         """Return the reports of finished erasures from the journal, the newest first.
 
-        Erasures that a restore has undone are listed until they are done again.
+        Erasures that a restore has undone are listed until they are done again, and that some are
+        not known, until the journal is accepted (``repair``).
         """
         from memgraph.store import erasure
 
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             reports = map(ErasureReport.model_validate, erasure.reports(snapshot, limit))
-            return ErasureList(erasures=tuple(reports), undone=tuple(erasure.undone(snapshot)))
+            return ErasureList(
+                erasures=tuple(reports),
+                undone=tuple(erasure.undone(snapshot)),
+                unknown_at=erasure.unknown_at(snapshot),
+            )

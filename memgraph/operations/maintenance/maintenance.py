@@ -139,7 +139,8 @@ class RestoreReport(Value):
         undone: the erasures of that database, or of the orchestrator that was backed up, that the
             backup does not know.
         code, message: what to do about them; ``erasure.undone``, or ``erasure.unknown`` if one of
-            these databases could not be read. None: there are none.
+            these databases could not be read, or had replaced one that could not. None: there are
+            none.
     """
 
     orchestrator: str
@@ -246,13 +247,14 @@ def _audited(
 
 
 _UNDONE: Final[Mapping[str | None, str]] = {
-    "erasure.undone": (
+    erasure.UNDONE: (
         "the backup is from before these erasures: erase again what they erased, by memgraph erase;"
         " memgraph erasures lists those that remain to be done"
     ),
-    "erasure.unknown": (
+    erasure.UNKNOWN: (
         "the previous database, or that of the orchestrator that was backed up, cannot be read, so"
-        " its erasures are not known: erase again what was erased since the backup"
+        " its erasures are not known: erase again what was erased since the backup, then run:"
+        " memgraph repair NAME --accept REASON"
     ),
 }
 
@@ -260,14 +262,15 @@ _UNDONE: Final[Mapping[str | None, str]] = {
 def _undone(stores: Sequence[Store], draft: Store) -> tuple[tuple[UndoneErasure, ...], str | None]:
     """Return the erasures that only these databases know, not the draft, and the report's code."""
     known: dict[str, UndoneErasure] = {}
-    try:
-        for store in (each for each in stores if each.exists()):
+    code = None
+    for store in (each for each in stores if each.exists()):
+        try:
             with store.inspect() as snapshot:
                 known |= erasure.erasures_by_id(snapshot)
-    except StorageError:
-        return (), "erasure.unknown"
-    if not known:
-        return (), None
+                is_known = erasure.unknown_at(snapshot) is None
+        except StorageError:
+            is_known = False
+        code = code if is_known else erasure.UNKNOWN
     with draft.inspect() as snapshot:
         try:
             again = erasure.erasures_by_id(snapshot)
@@ -276,7 +279,7 @@ def _undone(stores: Sequence[Store], draft: Store) -> tuple[tuple[UndoneErasure,
             # The backup's journal is damaged, and that is accepted: its memories decide.
             lost = erasure.to_do_again(erasure.restored(snapshot, known.values()))
     undone = tuple(sorted(lost, key=lambda item: item.erasure_id))
-    return undone, "erasure.undone" if undone else None
+    return undone, code or (erasure.UNDONE if undone else None)
 
 
 @contextmanager
@@ -326,8 +329,9 @@ def _stamp(snapshot: Snapshot) -> dict[str, Any] | None:
         return None
     try:
         stamp = json.loads(text)
-        return {"at": str(stamp["at"]), "seq": int(stamp["seq"]), "hash": str(stamp["hash"])}
-    except (ValueError, TypeError, KeyError) as error:
+        at = iso(parse_time(stamp["at"]))
+        return {"at": at, "seq": int(stamp["seq"]), "hash": str(stamp["hash"])}
+    except (ValueError, TypeError, KeyError, InvalidInput) as error:
         raise DatabaseCorrupt("the metadata of the backup cannot be read") from error
 
 

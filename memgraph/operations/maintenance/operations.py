@@ -165,8 +165,9 @@ class LocalMaintenance(Maintenance[F]):
     def accept_journal(self, *, reason: str) -> None:
         """Accept the journal as it is, although it differs from its anchor, and anchor it again.
 
-        Redactions that this root did not seal are sealed as accepted, and the current digests of
-        the tables are journalled.
+        Redactions that this root did not seal are sealed as accepted, the current digests of the
+        tables are journalled, and erasures that earlier restores may have undone are no longer
+        reported as unknown.
 
         Use it only if you know why they differ, for instance after losing the anchor or after a
         power failure with ``storage.synchronous = NORMAL``. A journal entry records who accepted
@@ -175,7 +176,7 @@ class LocalMaintenance(Maintenance[F]):
         from memgraph.audit import anchor
         from memgraph.audit.redactions import accepted
         from memgraph.operations.maintenance.maintenance import anchor_report
-        from memgraph.store import journal, metadata
+        from memgraph.store import erasure, journal, metadata
         from memgraph.store.snapshot import NewEntry
 
         if not reason.strip():
@@ -185,7 +186,7 @@ class LocalMaintenance(Maintenance[F]):
             with opened.transaction(self.actor, accepting=True) as transaction:
                 entry = {"reason": reason, **anchor_report(path)}
                 transaction.record(accepted(transaction, opened.paths.root, reason))
-                transaction.record([NewEntry("accept_journal", None, entry)])
+                transaction.record([NewEntry(erasure.ACCEPT, None, entry)])
             with opened.database.write() as writing:
                 head = journal.head(writing)
                 metadata.note_verification(writing, opened.clock.now_ms(), {}, head)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -12,6 +13,7 @@ from serving_worlds import Served
 from memgraph import Orchestrator
 from memgraph.clock import FixedClock, parse_time
 from memgraph.model.access import Permission
+from memgraph.operations.maintenance.maintenance import restore
 from memgraph.surfaces.web.pages.contradictions import differing
 
 CONFIG = {"memory": {"embedding": {"provider": "none"}, "receipts": {"query_text": True}}}
@@ -41,6 +43,19 @@ def test_memories_are_listed_by_their_source(
     listed = browser.page(f"{HOME}memories?{query}")
     assert "Note 1." in listed
     assert "Note 0." not in listed
+
+
+def test_a_restore_of_a_backup_is_a_change(
+    browser: Browser, orc: Orchestrator, served: Served, tmp_path: Path
+) -> None:
+    file = tmp_path / "orc-1.backup"
+    orc.exchange.backup(file)
+    service = served.service
+    service.forget(orc.name)
+    restore(orc.paths, file, clock=service.clock, actor="anna", reason="a bad import")
+    text = harmless(browser.page(HOME)).text
+    assert "The database was replaced by a backup of " in text
+    assert "a bad import" in text
 
 
 def test_a_search_finds_memories_says_why_and_an_id_leads_to_its_page(

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from memgraph.clock import MS_PER_DAY, iso
 from memgraph.model.access import Narrowing, Permission
 from memgraph.model.enums import Sensitivity
-from memgraph.model.graph import Diff, MemoryEvent, PairEvent
+from memgraph.model.graph import Diff
 from memgraph.model.values import validated
 from memgraph.service.sanitizer import without_root
 from memgraph.surfaces.web.requests import ConsolePage, Visit
@@ -38,6 +38,7 @@ CHANGES: Final = {
     "dismissed": "dismissed",
     "reopened": "reopened",
     "erased": "erased",
+    "backups": "backup restored",
 }
 """The lists of a ``Diff``, with what a page calls their events."""
 _SEPARATOR: Final = re.compile(r"[,\n]")
@@ -72,7 +73,7 @@ def overview(visit: Visit) -> Response:
     )
 
 
-def events_of(diff: Diff) -> list[tuple[str, MemoryEvent | PairEvent]]:
+def events_of(diff: Diff) -> list[tuple[str, Any]]:
     """Return the events of a diff with the names of their changes, newest first."""
     events: list[tuple[str, Any]] = [
         (title, event) for name, title in CHANGES.items() for event in getattr(diff, name)
