@@ -14,6 +14,7 @@ from page_models import settings
 from pair_readers import reading
 
 from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
+from memgraph.clock import MS_PER_DAY
 from memgraph.model.enums import JobState
 from memgraph.model.jobs import JobReport
 from memgraph.operations.life import enrichment as enriching
@@ -56,12 +57,19 @@ def reads(tmp_path: Path, pipeline: str) -> Iterator[Orchestrator]:
         yield service.orchestrator("orc-1", create=True)
 
 
-def run(orc: Orchestrator, *, limit: int = 50, max_entities: int = 2, **options: Any) -> JobReport:
+def run(
+    orc: Orchestrator,
+    *,
+    limit: int = 50,
+    max_entities: int = 2,
+    now_ms: int = NOW,
+    **options: Any,
+) -> JobReport:
     with (
         orc._service.opened("orc-1") as opened,
         patch.multiple(enriching, MAX_ENRICHED=limit, MAX_ENTITIES=max_entities),
     ):
-        return enriching.enrich(opened, now_ms=NOW, **options)
+        return enriching.enrich(opened, now_ms=now_ms, **options)
 
 
 def names(orc: Orchestrator) -> dict[str, list[str]]:
@@ -130,6 +138,21 @@ def test_the_limit_is_kept_and_the_next_run_goes_on(reads: Orchestrator) -> None
     assert {text for text, each in stamped(reads).items() if each} == enriched
     assert run(reads, stop=lambda: True).counts["enriched"] == 0
     assert run(reads, limit=9).counts["enriched"] == 3
+    assert reads.verify().ok
+
+
+def test_a_night_begins_where_the_last_one_ended_and_a_week_with_the_oldest_memory(
+    reads: Orchestrator,
+) -> None:
+    old = reads.remember("tidewater was here")
+    reads.retract(old, reason="wrong")
+    reads.remember("tidewater called")
+    for day, found in enumerate((1, 0, 1, 0, 0, 0, 0, 1, 0)):
+        if day == 1:
+            reads.restore(old, reason="it was")
+        if day == 2:
+            reads.remember("tidewater called again")
+        assert run(reads, now_ms=NOW + day * MS_PER_DAY).counts["enriched"] == found, day
     assert reads.verify().ok
 
 

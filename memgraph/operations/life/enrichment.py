@@ -1,23 +1,26 @@
 """Nightly enrichment: the ``accurate`` strategy finds entity names that the rules miss.
 
 Each memory is processed once. Links are written in small transactions after the models have
-answered; an interrupted run continues where it stopped.
+answered. A run continues where the last one stopped; once a week, or with other settings, it begins
+with the oldest memory again, to find those that changed.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from memgraph.clock import MS_PER_DAY
 from memgraph.errors import ExtraMissing, MemgraphError, ProviderError, ProviderUnavailable
 from memgraph.model.jobs import MAX_REJECTED_KEPT, JobReport, RejectedItem
 from memgraph.model.operation import Progress, untold
 from memgraph.model.tables import MemoryRow
 from memgraph.operations.write.entity_links import MAX_KEPT_NAMES, names_of
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import enrichment, entities, memories
+from memgraph.store import enrichment, entities, memories, metadata
 from memgraph.store.enrichment import ENRICHED_AT, ENRICHED_NAMES
 from memgraph.store.entities import EntityName
 from memgraph.store.snapshot import JournalledTransaction, NewEntry
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
 PART: Final = "enrichment"
 ACTOR: Final = "enrichment"
 NO_PROVIDER: Final = "no_accurate_provider"
+_PASS_MS: Final = 7 * MS_PER_DAY
+_PASS_KEY: Final = "enrichment"
+"""The row with the current pass: its settings, its start, and the last memory looked at."""
 # The number of keys examined per read, and the number of texts sent to the providers at once.
 WINDOW: Final = 2_000
 BATCH: Final = 20
@@ -51,10 +57,11 @@ def enrich(
 ) -> JobReport:
     """Search memories with few entities for further ones, with models.
 
-    Active episodes and facts are processed once (``attributes.enriched_at``), oldest first. The
-    run ends when a provider is down or refuses its key or model: names found so far are linked,
-    and the next run begins with the memories that the provider did not see. A text that a provider
-    refuses is reported as rejected and not sent again; ``MAX_REFUSED`` in a row end the run.
+    Active episodes and facts are processed once (``attributes.enriched_at``), oldest first. One
+    that became active again is found within a week. The run ends when a provider is down or refuses
+    its key or model: names found so far are linked, and the next run begins with the memories that
+    the provider did not see. A text that a provider refuses is reported as rejected and not sent
+    again; ``MAX_REFUSED`` in a row end the run.
 
     Args:
         now_ms: the time to record in the memories.
@@ -71,10 +78,14 @@ def enrich(
     if not opened.naming.accurate_available:
         return JobReport.skipped(NO_PROVIDER)
     run = _Run(opened, now_ms, actor)
+    run.resume()
     while run.taken < MAX_ENRICHED:
         progress(PART, run.taken, MAX_ENRICHED)
         batch = run.next_batch(stop)
-        if stop() or not batch or not run.work_off(batch):
+        if stop() or (batch and not run.work_off(batch)):
+            break
+        run.note_progress()
+        if not batch:
             break
     progress(PART, run.taken, MAX_ENRICHED)
     if run.error is not None:
@@ -88,8 +99,9 @@ class _Run:
     now_ms: int
     actor: str
     taken: int = 0
-    # The key of the last memory that was looked at.
+    # The key of the last memory that was looked at, and when this pass began.
     cursor: int = 0
+    since: int = 0
     counts: dict[str, int] = field(
         default_factory=lambda: {"enriched": 0, "links": 0, "withheld": 0, "gone": 0, "rejected": 0}
     )
@@ -98,16 +110,35 @@ class _Run:
     told: set[str] = field(default_factory=set)
     refused: Counter[str] = field(default_factory=Counter)
 
+    @property
+    def settings(self) -> list[Any]:
+        """Return what decides which memories a pass can enrich."""
+        naming, llm = self.opened.naming, self.opened.settings.memory.llm
+        return [*naming.accurate.names, llm.max_sensitivity, MAX_ENTITIES]
+
+    def resume(self) -> None:
+        """Continue the current pass, or begin another one."""
+        with self.opened.database.read() as snapshot:
+            text = metadata.get(snapshot, _PASS_KEY)
+        settings, since, cursor = json.loads(text) if text else (None, 0, 0)
+        is_current = settings == self.settings and 0 <= self.now_ms - since < _PASS_MS
+        self.since, self.cursor = (since, cursor) if is_current else (self.now_ms, 0)
+
+    def note_progress(self) -> None:
+        with self.opened.database.write(durable=False) as transaction:
+            text = json.dumps([self.settings, self.since, self.cursor])
+            metadata.put(transaction, _PASS_KEY, text)
+
     def next_batch(self, stop: Callable[[], bool]) -> list[MemoryRow]:
         """Return the next candidates; none when all memories were looked at."""
         size = min(MAX_ENRICHED - self.taken, BATCH)
         while not stop():
-            through = self.cursor + WINDOW
             with self.opened.database.read() as snapshot:
-                is_last = through >= memories.last_pk(snapshot)
+                last = memories.last_pk(snapshot)
+                through = min(self.cursor + WINDOW, last)
                 batch = enrichment.candidates(snapshot, self.cursor, through, MAX_ENTITIES, size)
             self.cursor = batch[-1].pk if len(batch) == size else through
-            if batch or is_last:
+            if batch or through == last:
                 return batch
         return []
 
