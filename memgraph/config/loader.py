@@ -233,16 +233,14 @@ class SettingReference:
         name: dotted, e.g. ``memory.retrieval.top_n``.
         kind: bool, int, float, str or tuple (of str).
         choices: the allowed strings, if limited.
-        bounds: e.g. ``1..1000``; empty if there are none.
+        field: has the default, the range and the description.
         global_only: not allowed in an orchestrator's own file.
     """
 
     name: str
     kind: type
-    default: Any
     choices: tuple[str, ...]
-    bounds: str
-    description: str
+    field: FieldInfo
     global_only: bool
 
     @property
@@ -267,18 +265,6 @@ def groups() -> frozenset[str]:
     )
 
 
-def reference_table() -> str:
-    """Return the Markdown table of docs/configuration.md, one row for each key."""
-    rows = ["| key | type | default | range | meaning |", "|---|---|---|---|---|"]
-    for key in keys().values():
-        meaning = f"{key.description} Global only." if key.global_only else key.description
-        rows.append(
-            f"| `{key.name}` | {key.type_text} | `{json.dumps(key.default, ensure_ascii=False)}` "
-            f"| {key.bounds} | {meaning} |"
-        )
-    return "\n".join(rows) + "\n"
-
-
 def _walk(
     group: type[BaseModel], prefix: str, *, global_only: bool = False
 ) -> Iterator[SettingReference]:
@@ -294,22 +280,7 @@ def _walk(
         yield SettingReference(
             name=prefix + name,
             kind=str if choices else get_origin(annotation) or annotation,
-            default=field.default,
             choices=choices,
-            bounds=_bounds(field),
-            description=field.description or "",
+            field=field,
             global_only=is_global,
         )
-
-
-def _bounds(field: FieldInfo) -> str:
-    limits: dict[str, float] = {
-        name: limit
-        for constraint in field.metadata
-        for name in ("ge", "gt", "le")
-        if (limit := getattr(constraint, name, None)) is not None
-    }
-    if not limits:
-        return ""
-    low = f"{limits['ge']:g}.." if "ge" in limits else f"over {limits['gt']:g} to "
-    return f"{low}{limits['le']:.10g}"

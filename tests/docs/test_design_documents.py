@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 import memgraph
+from docs.references import command_paths
 from memgraph.config.loader import keys
 from memgraph.errors import ExtraMissing
 from memgraph.operations.tools.tools import TOOLS
-from memgraph.surfaces.cli.reference import command_paths
 from memgraph.surfaces.http.app import openapi
 
 ROOT = Path(__file__).parents[2]

@@ -15,9 +15,9 @@ from route_walks import View
 from sampling import third
 from served_worlds import ONE, SEEING, Built
 
+from docs.references import command_paths, derived_commands
 from memgraph import Viewer
 from memgraph.surfaces.cli import main
-from memgraph.surfaces.cli.reference import command_paths, derived_commands
 
 
 @dataclass

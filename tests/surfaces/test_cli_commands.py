@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, get_origin
 
 import pytest
 
+from docs.references import command_paths, derived_commands
 from ingest.claims import claim
 from ingest.pipeline import MAX_ATTEMPTS
-from memgraph.surfaces.cli.reference import command_paths, derived_commands
 
 if TYPE_CHECKING:
     from conftest import CommandLine

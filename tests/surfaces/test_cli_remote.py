@@ -10,7 +10,7 @@ import pytest
 from serving_worlds import Served, serving
 from test_cli_commands import examples
 
-from memgraph.surfaces.cli.reference import command_paths, derived_commands
+from docs.references import command_paths, derived_commands
 
 if TYPE_CHECKING:
     from conftest import CommandLine

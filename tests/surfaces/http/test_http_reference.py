@@ -1,8 +1,7 @@
-"""docs/http.md and the OpenAPI document tell of what there is."""
+"""The OpenAPI document tells of what there is."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from fastapi.routing import APIRoute
@@ -10,10 +9,6 @@ from fastapi.routing import APIRoute
 from memgraph.model.access import Permission
 from memgraph.surfaces.http.app import ROUTERS, openapi
 from memgraph.surfaces.http.document import PERMISSION
-from memgraph.surfaces.http.reference import reference
-
-DOCS = (Path(__file__).resolve().parents[3] / "docs" / "http.md").read_text(encoding="utf-8")
-REFERENCE = "for `/v1/orchestrators/{orchestrator}`.\n\n"
 
 
 def operations() -> list[tuple[str, str, dict[str, Any]]]:
@@ -22,10 +17,6 @@ def operations() -> list[tuple[str, str, dict[str, Any]]]:
         for path, operations in openapi()["paths"].items()
         for method, operation in operations.items()
     ]
-
-
-def test_the_docs_hold_the_reference_as_it_is_generated() -> None:
-    assert DOCS.endswith(REFERENCE + reference()), "make references writes docs/http.md"
 
 
 def test_every_route_is_in_the_document() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,7 @@ from mcp_worlds import local_agent, tell_the_story_of_the_bees
 from programs import Program
 
 from memgraph import MemoryService, Scope, Viewer
+from memgraph.errors import ExtraMissing
 from memgraph.surfaces.mcp import stdio
 
 if TYPE_CHECKING:
@@ -140,3 +143,11 @@ def test_an_agent_sees_and_is_what_the_options_say(tmp_path: Path) -> None:
         traced = seeing.trace(stored)
     assert (traced.memory.scope, traced.memory.scope_id) == (Scope.PROJECT, "web")
     assert traced.journal[0].actor == "desk"
+
+
+def test_without_its_packages_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp_types", None)
+    for name in [each for each in sys.modules if each.startswith("memgraph.surfaces.mcp")]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(ExtraMissing, match="memgraph-memory\\[server\\]"):
+        import_module("memgraph.surfaces.mcp.stdio")
