@@ -10,7 +10,7 @@ from ingest.reasons import RejectionReason, SkippedPart, refuse
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
 from memgraph.model.sources import FileLink
 from memgraph.model.values import EdgeInput
-from memgraph.text.dates import find_dates
+from memgraph.text.dates import DateOrder, date_readings, find_dates, json_readings, settled
 from memgraph.text.paragraphs import cut
 
 # Upper limits of what a file may claim about itself; a person may later confirm and raise them.
@@ -87,7 +87,7 @@ class ParsedDocument:
     Edges and links name candidates by ``#key``. ``main_key`` is the candidate that represents the
     file when others link to it, under any of ``document_keys``. ``path`` is relative to the drop
     zone. ``text`` is the whole decoded file, whose lines the locators count. ``origin`` is the tool
-    that exported it.
+    that exported it. ``order`` is that of day and month in its dates, as far as it is known.
     """
 
     path: str
@@ -101,6 +101,19 @@ class ParsedDocument:
     main_key: str | None = None
     document_keys: tuple[str, ...] = ()
     origin: Origin | None = None
+    order: DateOrder | None = None
+
+    def dates(self, text: str, *, alone: bool = True) -> tuple[int, ...]:
+        """Return what the date in a text may mean; see ``read_date``."""
+        return date_readings(text, alone=alone, order=self.order)
+
+    def json_times(self, value: object) -> tuple[int, ...]:
+        """Return what a time in JSON may mean."""
+        return json_readings(value, order=self.order)
+
+    def json_time(self, value: object) -> int | None:
+        """Return a time in JSON; None if it is not known."""
+        return settled([self.json_times(value)])
 
     def add(self, content: str, locator: str, **fields: Any) -> IngestCandidate:
         """Add a candidate; its key is m1, m2, …

@@ -17,7 +17,7 @@ from ingest.parsers.notes import parse_text
 from ingest.parsers.transcript import place_undated
 from ingest.reasons import RejectionReason, SkippedPart, refuse
 from memgraph.errors import IngestRejected
-from memgraph.text.dates import DateOrder
+from memgraph.text.dates import DateOrder, date_order
 
 Above = Callable[[str], bytes | None]
 """Returns the content of a file in the parent folder of the current one, by name."""
@@ -47,13 +47,15 @@ def parse_document(
             type=ending[:20],
         )
     text, findings = decode(data)
-    document = ParsedDocument(path, text, findings=list(findings))
+    # JSON may escape a slash.
+    order = date_order([text.replace("\\/", "/")]) or order
+    document = ParsedDocument(path, text, findings=list(findings), order=order)
     if ending == ".json":
         parse_json(document, partial(_text_above, above))
     elif ending == ".md":
-        parse_markdown(document, order)
+        parse_markdown(document)
     else:
-        parse_text(document, order)
+        parse_text(document)
     if document.format in ("transcript", "chat"):
         place_undated(document)
     document.title = document.title or title_of(path)

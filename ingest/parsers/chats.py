@@ -14,7 +14,7 @@ from ingest.parsers.file_names import conversation_name, session_name, title_of
 from ingest.parsers.transcript import Conversation
 from ingest.reasons import SkippedPart
 from memgraph.model.values import MAX_NAME_CHARS
-from memgraph.text.dates import read_json_time
+from memgraph.text.dates import settled
 
 Json = Mapping[str, Any]
 
@@ -189,7 +189,6 @@ def _read_chat(turns: Conversation, chat: _Chat, place: int | None) -> None:
         if not text and len(turns.document.findings) > findings:
             # Its parts are reported as left out.
             continue
-        time = _time(message, turns.document, where)
         speaker = _speaker(message) or "unknown"
         role = message.get("role")
         has_own_role = isinstance(role, str) and role.strip() and role != speaker
@@ -199,7 +198,7 @@ def _read_chat(turns: Conversation, chat: _Chat, place: int | None) -> None:
             speaker=speaker,
             session=session,
             conversation=conversation,
-            event_time=started if time is None else time,
+            event_time=_time(message, turns.document, where, started),
             turn_id=_identifier(message, _ID_FIELDS),
             attributes={"role": str(role)[:100]} if has_own_role else None,
         )
@@ -216,16 +215,19 @@ def _identifier(values: Json, names: Sequence[str]) -> str | None:
     return None
 
 
-def _time(values: Json, document: ParsedDocument, where: str) -> int | None:
-    for name in _TIME_FIELDS:
-        value = values.get(name)
-        if value is None:
-            continue
-        moment = read_json_time(value)
-        if moment is not None:
-            return moment
-        document.report_date(value, f"{where}/{name}")
-    return None
+def _time(
+    values: Json, document: ParsedDocument, where: str, started: int | None = None
+) -> int | None:
+    """Return the time of a message, or else when its conversation began; report unread dates."""
+    fields = {name: values[name] for name in _TIME_FIELDS if values.get(name) is not None}
+    times = {name: document.json_times(value) for name, value in fields.items()}
+    time = settled(times.values(), started)
+    for name, readings in times.items():
+        if len(readings) == 1:
+            break
+        if time is None or not readings:
+            document.report_date(fields[name], f"{where}/{name}")
+    return time
 
 
 def _message_text(message: Json, where: str, document: ParsedDocument) -> str:
@@ -383,7 +385,8 @@ def _add_branch(
 ) -> None:
     """Add the messages of a branch, and report how many are on other branches."""
     report = turns.document.report
-    on_branch, started, title = set(branch), read_json_time(started), _name(title)
+    on_branch, title = set(branch), _name(title)
+    started = turns.document.json_time(started)
     omitted = sum(bool(node.text) for name, node in nodes.items() if name not in on_branch)
     report(SkippedPart.BRANCH_LEFT_OUT, where or "#", count=omitted)
     for name in branch:
@@ -413,7 +416,7 @@ def _chatgpt_nodes(mapping: Json, pointer: str, document: ParsedDocument) -> dic
         parent = item.get("parent") if isinstance(item.get("parent"), str) else None
         speaker = _object(message.get("author")).get("role")
         text, skipped = _chatgpt_text(message) if speaker in _CHATGPT_ROLES else ("", 0)
-        time = read_json_time(message.get("create_time"))
+        time = document.json_time(message.get("create_time"))
         nodes[name] = _Node(where, parent, time, str(speaker), text, skipped, bool(message))
     return nodes
 
@@ -452,7 +455,7 @@ def _claude_nodes(
         parent = message.get("parent_message_uuid")
         parent = parent if isinstance(parent, str) and parent != _CLAUDE_ROOT else None
         text, skipped = _claude_text(message)
-        time = read_json_time(message.get("created_at"))
+        time = document.json_time(message.get("created_at"))
         nodes[name] = _Node(where, parent, time, message["sender"], text, skipped)
     return nodes
 
@@ -553,7 +556,7 @@ def parse_slack_day(
                 speaker=_slack_speaker(message, people),
                 session=f"{channel}/{thread if threaded else day}",
                 conversation=channel,
-                event_time=read_json_time(stamp),
+                event_time=document.json_time(stamp),
                 turn_id=stamp,
                 # A thread may continue in another day's file, so the store numbers its turns.
                 numbered=not threaded,

@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from ingest.candidates import ParsedDocument
 from ingest.parsers.blocks import FrontMatter, read_blocks
-from ingest.parsers.file_names import date_in_name, link_keys, number_keys, record_number, title_of
+from ingest.parsers.file_names import dates_in_name, link_keys, number_keys, record_number, title_of
 from memgraph.text.blocks import Block, HeadedSection, TextLink
-from memgraph.text.dates import DateOrder, read_date
+from memgraph.text.dates import settled
 from memgraph.text.sentences import split_sentences
 
 Role = Literal[
@@ -72,12 +73,17 @@ class StatusLine:
 
 @dataclass(slots=True)
 class RecordSections:
-    """A record's sections with their roles, and what its head says."""
+    """A record's sections with their roles, and what its head says.
+
+    ``dates``: what its dates may mean, the most explicit first. ``unread_date``: the first that is
+    not understood.
+    """
 
     title: str
     number: int | None
     date: int | None = None
     unread_date: str | None = None
+    dates: list[tuple[int, ...]] = field(default_factory=list)
     statuses: list[StatusLine] = field(default_factory=list)
     sections: list[tuple[Role, HeadedSection]] = field(default_factory=list)
 
@@ -125,13 +131,14 @@ def is_decision_record(parts: Sequence[HeadedSection], front: FrontMatter) -> bo
 
 
 def dissect(
-    parts: Sequence[HeadedSection], front: FrontMatter, path: str, order: DateOrder | None = None
+    document: ParsedDocument, parts: Sequence[HeadedSection], front: FrontMatter
 ) -> RecordSections:
     """Give each section its role, and read the title, number, date and status lines.
 
     The number in the file's name takes precedence over the heading's, which is more often copied
     from another record.
     """
+    path = document.path
     heading = next((part.title for part in parts if part.level == 1), None)
     number = record_number(path)
     numbered = _TITLE_NUMBER.match(f"{heading} " if heading else "")
@@ -147,19 +154,23 @@ def dissect(
             record.sections[at] = ("decision", record.sections[at][1])
     # Tools keep the front matter up to date, so its status takes precedence.
     record.statuses += front_lines(front, "status")
-    if front.date is not None:
-        record.date = read_date(front.date, order=order)
-        if record.date is None and read_date(front.date, order="day first") is not None:
-            record.unread_date = front.date[:80]
+    _date(record, front.date or "", document.dates(front.date or ""))
     for role, part in record.sections:
         if role in ("preamble", "status"):
             for block in part.blocks:
-                _read_head(record, block, order, is_status=role == "status")
-    for line in record.statuses if record.date is None else ():
-        record.date = record.date or read_date(line.text, alone=False, order=order)
-    if record.date is None and record.unread_date is None:
-        record.date = date_in_name(path)
+                _read_head(document, record, block, is_status=role == "status")
+    for line in record.statuses:
+        _date(record, line.text, document.dates(line.text, alone=False))
+    if record.unread_date is None or any(record.dates):
+        record.dates += [document.dates(text, alone=False) for text in dates_in_name(path)]
+    record.date = settled(record.dates)
     return record
+
+
+def _date(record: RecordSections, text: str, readings: tuple[int, ...]) -> None:
+    record.dates.append(readings)
+    if len(readings) > 1:
+        record.unread_date = record.unread_date or text[:80]
 
 
 def front_lines(front: FrontMatter, *names: str) -> Iterator[StatusLine]:
@@ -213,17 +224,17 @@ def _field_of(line: str) -> tuple[str, str]:
 
 
 def _read_head(
-    record: RecordSections, block: Block, order: DateOrder | None, *, is_status: bool
+    document: ParsedDocument, record: RecordSections, block: Block, *, is_status: bool
 ) -> None:
     if block.kind == "code":
         return
     for line in _lines(block):
         name, value = _field_of(line)
-        date = read_date(value, order=order)
-        if date is not None and (name or is_status):
-            record.date = date if record.date is None else record.date
-        elif name == "date":
-            record.unread_date = value[:80]
+        readings = document.dates(value)
+        if name == "date" or (len(readings) == 1 and (name or is_status)):
+            _date(record, value, readings)
+            if not readings:
+                record.unread_date = record.unread_date or value[:80]
         elif (is_status or name == "status") and len(line) <= _MAX_STATUS_CHARS:
             links = tuple(link for link in block.links if link.label and link.label in line)
             text = value if name == "status" else line

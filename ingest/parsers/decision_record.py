@@ -33,7 +33,6 @@ from ingest.reasons import SkippedPart
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
 from memgraph.model.sources import FileLink
 from memgraph.text.blocks import HeadedSection
-from memgraph.text.dates import DateOrder
 from memgraph.text.labels import read_label, type_named
 
 __all__ = ["MAX_DECISION_CHARS", "is_decision_record", "is_template", "parse_decision_record"]
@@ -77,7 +76,6 @@ def parse_decision_record(
     parts: Sequence[HeadedSection],
     source: Sequence[str],
     front: FrontMatter,
-    order: DateOrder | None = None,
 ) -> None:
     """Add a record's parts, the decision first.
 
@@ -86,7 +84,7 @@ def parse_decision_record(
     and in ``attributes.decision_status``.
     """
     document.format = "decision_record"
-    record = dissect(parts, front, document.path, order)
+    record = dissect(document, parts, front)
     document.title = record.title
     document.document_keys = document_keys(document.path, record.number)
     blocks = [block for part in parts for block in part.blocks]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 from urllib.parse import unquote
-
-from memgraph.text.dates import read_date
 
 _NUMBER = re.compile(r"(?:m?adr[-_ ]?)?0*(\d{1,5})(?=[-_. ]|$)", re.IGNORECASE)
 _DAY = re.compile(r"(?<!\d)(\d{4})([-_.]?)(\d{2})\2(\d{2})(?!\d)")
@@ -60,14 +59,12 @@ def record_number(path: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def date_in_name(path: str) -> int | None:
-    """Return the day, in milliseconds, that a file's or its folder's name contains."""
+def dates_in_name(path: str) -> Iterator[str]:
+    """Yield what may be dates in the names of a file and of its folder."""
     for name in reversed(path.split("/")[-2:]):
         for match in _DAY.finditer(name):
-            day = read_date(f"{match[1]}-{match[3]}-{match[4]}")
-            if day is not None:
-                return day
-    return read_date(title_of(path), alone=False)
+            yield f"{match[1]}-{match[3]}-{match[4]}"
+    yield title_of(path)
 
 
 def session_name(path: str) -> str:

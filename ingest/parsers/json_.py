@@ -30,7 +30,7 @@ from ingest.reasons import RejectionReason, refuse
 from memgraph.errors import IngestRejected
 from memgraph.model.enums import MemoryType
 from memgraph.text.blocks import read_lines, sections
-from memgraph.text.dates import read_json_time
+from memgraph.text.dates import settled
 from memgraph.text.labels import type_named
 
 Above = Callable[[str], str | None]
@@ -155,8 +155,8 @@ def _read_object(
     above: tuple[str, ...],
     moment: int | None,
 ) -> None:
-    times = (read_json_time(value.get(name)) for name in _TIME_FIELDS)
-    moment = next((time for time in times if time is not None), moment)
+    times = (document.json_times(value.get(name)) for name in _TIME_FIELDS)
+    moment = settled(times, moment)
     short = {name: item for name, item in value.items() if _is_short(name, item)}
     fields = [f"{_name(name)}: {_text(item)}" for name, item in short.items() if _text(item)]
     for piece in split_long("; ".join(fields), MAX_PASSAGE_CHARS):

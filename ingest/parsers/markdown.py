@@ -18,10 +18,9 @@ from ingest.reasons import SkippedPart
 from memgraph.model.enums import EdgeType, MemoryType
 from memgraph.model.sources import FileLink
 from memgraph.text.blocks import sections
-from memgraph.text.dates import DateOrder, date_order
 
 
-def parse_markdown(document: ParsedDocument, order: DateOrder | None = None) -> None:
+def parse_markdown(document: ParsedDocument) -> None:
     """Add every paragraph, line, list item and table row in order, and links as edges.
 
     The first passage represents the document when other documents link to it.
@@ -36,14 +35,13 @@ def parse_markdown(document: ParsedDocument, order: DateOrder | None = None) -> 
     raw_front, blocks = read_blocks(text)
     front = read_front_matter(document, raw_front).with_tags(tags)
     parts, source = sections(blocks), text.split("\n")
-    order = date_order([text]) or order
     is_record = is_decision_record(parts, front)
     if is_record and not is_template(document.path):
-        parse_decision_record(document, parts, source, front, order)
+        parse_decision_record(document, parts, source, front)
     elif not (front.values or raw_front.strip()) and is_transcript(text):
-        parse_transcript(document, text, order)
+        parse_transcript(document, text)
     else:
-        parse_note(document, parts, source, front, order)
+        parse_note(document, parts, source, front)
         if is_record:
             # A template decides nothing.
             document.candidates = [

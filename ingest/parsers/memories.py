@@ -29,7 +29,7 @@ from ingest.candidates import (
 from ingest.reasons import RejectionReason, SkippedPart, refuse
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
 from memgraph.model.values import MAX_ATTRIBUTES_CHARS, MAX_CONTENT_CHARS, MAX_NAME_CHARS, EdgeInput
-from memgraph.text.dates import read_json_time, to_ms
+from memgraph.text.dates import to_ms
 
 _FIELDS = frozenset(("memories", "edges"))
 # Reported separately from other unknown fields: they would forge a memory's provenance.
@@ -135,7 +135,7 @@ def _add_mem0_memory(
     tags = clean_tags(label for label in labels if isinstance(label, str))
     times = (raw.get(name) for name in ("updated_at", "created_at"))
     time = next((label for label in times if label is not None), None)
-    at, until = read_json_time(time), read_json_time(raw.get("expiration_date"))
+    at, until = map(document.json_time, (time, raw.get("expiration_date")))
     if time is not None and at is None:
         document.report_date(time, where)
     user = raw.get("user_id")

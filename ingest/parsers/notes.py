@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache, partial
 from itertools import chain, islice, takewhile, zip_longest
 from typing import Final
 
 from ingest.candidates import IngestCandidate, ParsedDocument, lines
 from ingest.parsers.blocks import FrontMatter
-from ingest.parsers.file_names import date_in_name, document_keys, link_keys, record_number
+from ingest.parsers.file_names import dates_in_name, document_keys, link_keys, record_number
 from ingest.parsers.passages import Passage, passages, source_width
 from ingest.parsers.transcript import is_transcript, parse_transcript
 from ingest.reasons import SkippedPart
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
 from memgraph.model.sources import FileLink
 from memgraph.text.blocks import Block, HeadedSection, TextLink, read_lines, sections
-from memgraph.text.dates import DateOrder, date_order, read_date
+from memgraph.text.dates import settled
 from memgraph.text.fold import fold
 from memgraph.text.labels import read_label, type_named
 
@@ -29,37 +28,28 @@ _HEAD_LINES: Final = 10
 _DATE_FIELDS: Final = ("date", "datum", "fecha", "sent")
 
 
-def parse_text(document: ParsedDocument, order: DateOrder | None = None) -> None:
+def parse_text(document: ParsedDocument) -> None:
     """Add the episodes of a transcript, or the lines and paragraphs of a note."""
     if is_transcript(document.text):
-        parse_transcript(document, document.text, order)
+        parse_transcript(document, document.text)
         return
     document.format = "prose"
     source = document.text.split("\n")
-    order = date_order([document.text]) or order
-    parse_note(document, sections(read_lines(source)), source, FrontMatter(), order)
+    parse_note(document, sections(read_lines(source)), source, FrontMatter())
 
 
-def _date_field(parts: Sequence[HeadedSection]) -> str | None:
-    """Return the value of the field "Date:" among the fields with which a note begins."""
+def _date_field(parts: Sequence[HeadedSection]) -> str:
+    """Return the line of the field "Date:" among the fields with which a note begins, or ""."""
     blocks = (block for block in parts[0].blocks if block.kind != "omitted") if parts else ()
     fields = takewhile(lambda block: block.kind in ("paragraph", "item"), blocks)
     written = chain.from_iterable((block.raw or block.text).split("\n") for block in fields)
     for line in islice(written, _HEAD_LINES):
-        name, colon, value = line.partition(":")
+        name, colon, _ = line.partition(":")
         if not colon:
-            return None
+            break
         if name.strip().casefold() in _DATE_FIELDS:
-            return value
-    return None
-
-
-def _date_in(document: ParsedDocument, text: str, order: DateOrder | None) -> int | None:
-    """Return the first date in a text; report one that is ambiguous without an order."""
-    moment = read_date(text, alone=False, order=order)
-    if moment is None and read_date(text, alone=False, order="day first") is not None:
-        document.report_date(text)
-    return moment
+            return line
+    return ""
 
 
 def parse_note(
@@ -67,34 +57,34 @@ def parse_note(
     parts: Sequence[HeadedSection],
     source: Sequence[str],
     front: FrontMatter,
-    order: DateOrder | None = None,
 ) -> None:
     """Add the passages of a note in order, PartOf the first of them, and links as edges.
 
     A heading is the ``section`` of the passages below it, and gives them its type and its date. A
-    heading with nothing below it is a passage itself.
+    heading with nothing below it is a passage itself. A field "Date:" at the top that holds nothing
+    but a date is the note's date, and no passage.
 
     Args:
         source: the lines of the file.
     """
     path = document.path
-    title = front.title or next((part.title for part in parts if part.level == 1), None)
+    headings = [part.title for part in parts if part.level == 1]
+    title = front.title or next(iter(headings), None)
     document.title = title
     document.document_keys = document_keys(path, record_number(path))
-    date_of = lru_cache(None)(partial(_date_in, document, order=order))
-    written = map(date_of, filter(None, (front.date, _date_field(parts), title)))
-    event_time = next((date for date in written if date is not None), None)
-    if event_time is None:
-        event_time = date_in_name(path)
+    date_line = _date_field(parts)
+    date_field = date_line.partition(":")[2]
+    times = _Times(document, (front.date, date_field, title, *dates_in_name(path)))
     blocks = [block for part in parts for block in part.blocks]
     width = source_width(blocks, source)
     report_left_out(document, blocks)
 
-    def add(passage: Passage, section: tuple[str, ...], moment: int | None = None) -> None:
+    def add(passage: Passage, section: tuple[str, ...]) -> None:
         add_line(
             document,
             passage,
-            event_time=event_time if moment is None else moment,
+            # A single heading of the first level is the title.
+            event_time=times.of(() if [*section] == headings else section),
             tags=front.tags,
             section=(*section, *passage.above),
             title=title,
@@ -107,17 +97,41 @@ def parse_note(
         above = (*part.path, part.title) if part.title else part.path
         # The document's title does not describe a single section.
         section = above[1:] if len(above) > 1 else above
-        if part.title and not part.blocks and (following is None or following.level <= part.level):
+        below = list(passages(part.blocks, source, width))
+        if part is parts[0] and times.of(()) in document.dates(date_field):
+            below = [passage for passage in below if passage.text != date_line.strip()]
+        is_bare = not below and all(block.kind != "omitted" for block in part.blocks)
+        if part.title and is_bare and (following is None or following.level <= part.level):
             add(Passage(part.title, part.first, part.first), section[:-1])
             continue
-        dates = map(date_of, reversed(section))
-        moment = next((date for date in dates if date is not None), None)
-        for passage in passages(part.blocks, source, width):
-            add(passage, section, moment)
+        for passage in below:
+            add(passage, section)
     # A line of the text stands for the document, rather than a property.
     for main in (document.candidates[properties:] or document.candidates)[:1]:
         join_parts(document, main)
         document.links += related_links(main.key, path, links_in(parts))
+
+
+class _Times:
+    """The times of a note's lines, by the headings above them and the dates of the whole note."""
+
+    def __init__(self, document: ParsedDocument, own: Sequence[str | None]) -> None:
+        self._document, self._own = document, own
+        self._of: dict[tuple[str, ...], int | None] = {}
+        self._unread: set[str] = set()
+
+    def of(self, section: tuple[str, ...]) -> int | None:
+        """Return the time of the lines of a section; report an ambiguous date once."""
+        if section not in self._of:
+            texts = [text for text in (*reversed(section), *self._own) if text]
+            readings = [self._document.dates(text, alone=False) for text in texts]
+            time = self._of[section] = settled(readings)
+            if time is None and any(readings):
+                text = next(text for text, times in zip(texts, readings, strict=True) if times)
+                if text not in self._unread:
+                    self._unread.add(text)
+                    self._document.report_date(text)
+        return self._of[section]
 
 
 def report_left_out(document: ParsedDocument, blocks: Sequence[Block]) -> None:

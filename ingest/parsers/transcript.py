@@ -13,7 +13,7 @@ from ingest.parsers.file_names import conversation_name, session_name
 from ingest.reasons import SkippedPart
 from memgraph.model.conversation import BESIDE
 from memgraph.model.enums import MemoryKind, MemoryType
-from memgraph.text.dates import DateOrder, date_order, read_date
+from memgraph.text.dates import date_readings, settled
 
 EPISODE_IMPORTANCE = 30
 EPISODE_CONFIDENCE = 0.9
@@ -132,7 +132,7 @@ class _Line:
     """A line that begins a turn: the speaker, the text of the timestamp, and the rest."""
 
     name: str
-    stamp: str | None
+    stamp: str
     text: str
 
 
@@ -154,7 +154,7 @@ class _Turn:
     first: int
     last: int
     session: int
-    stamp: str | None = None
+    stamp: str = ""
     texts: list[str] = field(default_factory=list)
 
 
@@ -182,16 +182,14 @@ def is_transcript(text: str) -> bool:
     return bool(first_is_turn) and _looks_spoken(opened, filled, dated)
 
 
-def parse_transcript(document: ParsedDocument, text: str, order: DateOrder | None = None) -> None:
+def parse_transcript(document: ParsedDocument, text: str) -> None:
     """Add each turn as an episode, in order; a dated heading begins a session.
 
     ``event_time`` is that of the heading, unless the turn has a date of its own; ``sequence``
-    counts the turns of a session from 0. A date such as 03/05/2026 is read in the order that the
-    file shows, or else in ``order``; without either it is unknown, which is reported.
+    counts the turns of a session from 0. A date whose order is unknown is reported.
     """
     document.format = "transcript"
-    order = date_order([text]) or order
-    turns, sessions = _read_turns(document, text, order)
+    turns, sessions = _read_turns(document, text)
     used = sorted({turn.session for turn in turns})
     base = session_name(document.path)
     names = {
@@ -202,8 +200,9 @@ def parse_transcript(document: ParsedDocument, text: str, order: DateOrder | Non
     unread = [(each.line, each.unread) for each in sessions if each.unread is not None]
     for turn in turns:
         session = sessions[turn.session]
-        moment = read_date(turn.stamp, order=order) if turn.stamp else None
-        if moment is None and turn.stamp and _DATED.match(f"{turn.stamp} "):
+        own = document.dates(turn.stamp)
+        moment = settled([own], session.time)
+        if (moment is None or not own) and _DATED.match(f"{turn.stamp} "):
             unread.append((turn.first, turn.stamp))
             # Who reads the turn may understand it.
             turn.texts[0] = f"{turn.stamp} {turn.texts[0]}"
@@ -213,16 +212,14 @@ def parse_transcript(document: ParsedDocument, text: str, order: DateOrder | Non
             speaker=turn.name,
             session=names[turn.session],
             conversation=conversation_name(base),
-            event_time=session.time if moment is None else moment,
+            event_time=moment,
             attributes={"section": session.unread} if session.unread else None,
         )
     for line, stamp in sorted(unread)[:1]:
         document.report_date(stamp, lines(line, line), count=len(unread))
 
 
-def _read_turns(
-    document: ParsedDocument, text: str, order: DateOrder | None
-) -> tuple[list[_Turn], list[_Session]]:
+def _read_turns(document: ParsedDocument, text: str) -> tuple[list[_Turn], list[_Session]]:
     turns: list[_Turn] = []
     sessions = [_Session()]
     for number, raw in enumerate(text.split("\n"), start=1):
@@ -233,7 +230,7 @@ def _read_turns(
                 current.texts.append("")
             continue
         date = _date_heading(line)
-        moment = None if date is None else read_date(date, order=order)
+        moment = None if date is None else settled([document.dates(date)])
         if moment is None and line == date and current is not None and current.texts[-1]:
             date = None  # the end of a sentence, as far as can be known
         heading = _HEADING.match(line)
@@ -264,12 +261,12 @@ def _date_heading(line: str) -> str | None:
         return None
     heading = _HEADING.match(line)
     bare = (heading["hash"] or heading["rule"]) if heading else line.strip("[]()*_ ")
-    return None if read_date(bare, order="day first") is None else bare
+    return bare if date_readings(bare) else None
 
 
 def _open_turn(line: str) -> _Line | None:
     head = line[:160]
-    stamp: str | None = None
+    stamp = ""
     if match := _STAMP.match(head):
         stamp = match[1] or match[2]
         head = head[match.end() :]
@@ -282,7 +279,7 @@ def _open_turn(line: str) -> _Line | None:
     if not _is_name(name):
         return None
     text = line[len(line[:160]) - len(head) + end :].strip()
-    return _Line(name, stamp or time, text)
+    return _Line(name, stamp or time or "", text)
 
 
 def _is_name(name: str) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Final, Literal
 
-from memgraph.text.dates import read_date
+from memgraph.text.dates import date_readings
 from memgraph.text.labels import type_named
 
 BlockKind = Literal["heading", "paragraph", "item", "code", "row", "omitted"]
@@ -219,7 +219,7 @@ def _own_block(line: str, number: int) -> Block | None:
         return Block("heading", heading[2], number, number, len(heading[1]))
     bare = line.strip("=-*_ ")
     # Whether the day or the month stands first matters to the date, not to the heading.
-    if not bare.partition(":")[0].isalpha() and read_date(bare, order="day first") is not None:
+    if not bare.partition(":")[0].isalpha() and date_readings(bare):
         return Block("heading", bare, number, number, 2)
     return None
 

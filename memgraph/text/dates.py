@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import MAXYEAR, UTC, date, datetime, timedelta, timezone
 from typing import Final, Literal, NamedTuple
@@ -455,13 +455,20 @@ def read_date(text: str, *, alone: bool = True, order: DateOrder | None = None) 
         alone: the text must be a date, with only words such as "on" or a weekday around it;
             otherwise the first date in the text is returned.
     """
+    return settled([date_readings(text, alone=alone, order=order)])
+
+
+def date_readings(
+    text: str, *, alone: bool = True, order: DateOrder | None = None
+) -> tuple[int, ...]:
+    """Return what the date in a text may mean: two times if it is ambiguous; see ``read_date``."""
     text = text.strip()[:_MAX_CHARS]
     date = next((each for each in _find(text) if each.year and each.month and each.day), None)
-    if date is None or (date.either and order is None):
-        return None
-    month, day = date.month, date.day
-    if date.either and order == "month first":
-        month, day = day, month
+    if date is None:
+        return ()
+    days = {"day first": (date.month, date.day), "month first": (date.day, date.month)}
+    if not date.either:
+        order = "day first"
     rest = text[: date.start] + " " + text[date.end :]
     offset, rest = _take_zone(text, rest)
     clock, rest = _take_clock(rest)
@@ -469,25 +476,49 @@ def read_date(text: str, *, alone: bool = True, order: DateOrder | None = None) 
         word.casefold() in _FILLERS or (word.isdecimal() and len(word) <= 3)
         for word in WORDS.findall(rest)
     ):
-        return None
+        return ()
     try:
-        moment = datetime(date.year, month, day, tzinfo=UTC) + clock - offset
+        moments = [
+            datetime(date.year, *day, tzinfo=UTC) + clock - offset
+            for each, day in days.items()
+            if order in (None, each)
+        ]
     except (ValueError, OverflowError):
-        return None
-    return None if moment.year < 1000 else to_ms(moment)
+        return ()
+    return tuple(to_ms(moment) for moment in moments if moment.year >= 1000)
 
 
-def read_json_time(value: object) -> int | None:
-    """Return a JSON time in milliseconds since 1970; it may be text, seconds or milliseconds."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int | float):
-        return _from_number(float(value))
-    if not isinstance(value, str):
-        return None
-    if re.fullmatch(r"\d{9,13}(\.\d{1,9})?", value):
-        return _from_number(float(value))
-    return read_date(value)
+def json_readings(value: object, *, order: DateOrder | None = None) -> tuple[int, ...]:
+    """Return what a JSON time may mean; it is text, or a number of seconds or milliseconds."""
+    if isinstance(value, str) and not re.fullmatch(r"\d{9,13}(\.\d{1,9})?", value):
+        return date_readings(value, order=order)
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return ()
+    moment = _from_number(float(value))
+    return () if moment is None else (moment,)
+
+
+def settled(readings: Iterable[Sequence[int]], default: int | None = None) -> int | None:
+    """Return the first time that several texts give, the most explicit text first.
+
+    A text with two readings gives another time than the following ones, unless one of these is on
+    the same day: then that reading was meant.
+
+    Args:
+        default: the last time.
+    """
+    either: Sequence[int] = ()
+    for times in (*readings, () if default is None else (default,)):
+        if either:
+            days = [time // MS_PER_DAY for time in times]
+            same = [time for time in either if time // MS_PER_DAY in days]
+            if len(same) == 1:
+                return same[0]
+        elif len(times) == 1:
+            return times[0]
+        else:
+            either = times
+    return None
 
 
 def to_ms(moment: datetime) -> int:

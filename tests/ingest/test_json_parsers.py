@@ -117,6 +117,23 @@ def test_a_text_cannot_raise_itself() -> None:
     }
 
 
+def test_dates_are_read_in_the_order_that_the_others_of_the_file_show() -> None:
+    third, days = 1777766400000, ("03/05/2026", "25/05/2026")
+    talk = [{"role": "user", "content": "It rains.", "date": day} for day in days]
+    table = [{"note": "It rains.", "date": day} for day in days]
+    mem0 = {"results": [{"memory": "Likes rain", "updated_at": day} for day in days]}
+    for value in (talk, table, mem0):
+        document = parse(value)
+        assert [each.event_time for each in document.candidates] == [third, third + 22 * 86400000]
+        assert document.findings == []
+    (turn,) = parse({"messages": talk[:1], "date": "2026-05-12"}).candidates
+    assert turn.event_time is None
+    (turn,) = parse({"messages": talk[:1], "date": "2026-05-03"}).candidates
+    assert turn.event_time == third
+    escaped = json.dumps(talk).replace("/", "\\/").encode()
+    assert parse_document(escaped, "talk.json").candidates[0].event_time == third
+
+
 def test_a_transcript_with_names_ids_and_a_date() -> None:
     parsed = parse(
         {

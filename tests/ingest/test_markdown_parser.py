@@ -147,6 +147,52 @@ def test_an_ambiguous_date_of_a_note_is_reported_once_and_read_in_the_set_order(
     assert {each.event_time for each in read.candidates} == {1714953600000}
 
 
+DAY = 86_400_000
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "days"),
+    [
+        # The document says another day than its title: which one is not known.
+        ("a.md", "---\ndate: 03/05/2026\n---\n# On 12 May 2026\n\nIt rains.\n", None),
+        ("2026-05-12.md", "Date: 03/05/2026\n\nIt rains.\n", None),
+        ("a.md", "# Log of 12 May 2026\n\n## 03/05/2026\n\nIt rains.\n", None),
+        # A title or a name of the same day tells which of the two is meant.
+        ("a.md", "---\ndate: 03/05/2026\n---\n# On 3 May 2026\n\nIt rains.\n", 20576),
+        ("2026-03-05.md", "Date: 03/05/2026\n\nIt rains.\n", 20517),
+        ("a.md", "Date: 05/05/2026\n\nIt rains.\n", 20578),
+    ],
+)
+def test_a_less_explicit_date_decides_an_ambiguous_one_only_if_it_is_of_the_same_day(
+    path: str, text: str, days: int | None
+) -> None:
+    document = parse(text, path)
+    assert document.candidates[-1].event_time == (None if days is None else days * DAY)
+    found = [each.details for each in document.findings]
+    assert found == ([{"text": "03/05/2026"}] if days is None else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "contents"),
+    [
+        ("# Visit\nDate: 2026-05-03\n\nIt rains.\n", ["It rains."]),
+        ("**Date**: Sunday, 3 May 2026\nPlace: Braga\n", ["Place: Braga"]),
+        ("- Date: 2026-05-03\n- Place: Braga\n", ["Place: Braga"]),
+        ("# Visit to Braga\n\nDate: 2026-05-03\n", ["Visit to Braga"]),
+        # It says more than the date of the note, or another date.
+        ("Date: 2026-05-03 in Braga\n", ["Date: 2026-05-03 in Braga"]),
+        ("---\ndate: 2026-05-03\n---\nSent: 2026-05-04\n", ["Sent: 2026-05-04"]),
+        ("Date: 2026-05-03\n\n## Invoice\n\nDate: 2026-05-03\n", ["Date: 2026-05-03"]),
+    ],
+)
+def test_the_field_of_the_date_is_a_line_only_if_it_says_more(
+    text: str, contents: list[str]
+) -> None:
+    document = parse(text)
+    assert [each.content for each in document.candidates] == contents
+    assert {each.event_time for each in document.candidates} == {20576 * DAY}
+
+
 def test_lines_of_a_paragraph_stay_apart_unless_an_editor_wrapped_them() -> None:
     apart = "The passport lies in the blue drawer of the desk since May\nMark is our treasurer\n"
     wrapped = (

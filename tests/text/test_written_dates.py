@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given, strategies as st
 
-from memgraph.text.dates import date_order, read_date, read_json_time, to_ms
+from memgraph.text.dates import date_order, json_readings, read_date, to_ms
 
 MOMENT = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
 
@@ -98,7 +98,7 @@ def test_any_text_is_a_date_or_none(text: str) -> None:
     ],
 )
 def test_times_in_json(value: object, expected: int | None) -> None:
-    assert read_json_time(value) == expected
+    assert json_readings(value) == (() if expected is None else (expected,))
 
 
 def test_the_order_is_that_of_the_dates_which_show_it() -> None:
