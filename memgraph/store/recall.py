@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
+from memgraph.clock import MAX_MS
 from memgraph.model.enums import (
     STORED_STATUSES,
     EdgeType,
@@ -90,8 +91,8 @@ class FilterShape(NamedTuple):
             .correlate(m)
         )
         was_valid = (self.view.status(m) == MemoryStatus.ACTIVE) | ~has_lost
-        end = self.view.valid_until(m)
-        lasted = end.is_(None) | (end > value("valid_at"))
+        end = sa.func.coalesce(self.view.valid_until(m), sa.literal_column(str(MAX_MS)))
+        lasted = end > value("valid_at")
         return sa.and_(happened_at(m) <= value("valid_at"), lasted, was_valid)
 
     def _filters(self, m: Table) -> Iterator[Column]:

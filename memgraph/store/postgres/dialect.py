@@ -16,6 +16,7 @@ from sqlalchemy.dialects.postgresql.base import PGTypeCompiler
 from sqlalchemy.dialects.postgresql.psycopg import PGCompiler_psycopg, PGDialect_psycopg
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql import operators
+from sqlalchemy.sql.functions import coalesce
 
 from memgraph.store.statements import (
     Construct,
@@ -305,8 +306,11 @@ def _column(construct: Construct, compiler: Any, **options: Any) -> str:
 @compiles(LeastOf, "postgresql")
 def _extreme(construct: GreatestOf | LeastOf, compiler: Any, **options: Any) -> str:
     values = arguments(construct, compiler, options)
-    # PostgreSQL ignores NULL here, but SQLite returns it.
-    are_known = " AND ".join(f"{item} IS NOT NULL" for item in values)
+    # PostgreSQL ignores NULL here, but SQLite returns it. A coalesce() is never NULL: asking would
+    # compute it twice.
+    items = zip(construct.clauses, values, strict=True)
+    nullable = [text for item, text in items if not isinstance(item, coalesce)]
+    are_known = " AND ".join(f"{text} IS NOT NULL" for text in nullable) or "true"
     return f"CASE WHEN {are_known} THEN {construct.name}({', '.join(values)}) END"
 
 
