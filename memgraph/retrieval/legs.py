@@ -80,6 +80,7 @@ class LegResults:
         pool, terms: the input of the context leg; None if it did not run.
         matches: the memories that contain words of the question; None if the lookup timed out.
         entity_pks: the entities that the question names.
+        reader: the reader of the text leg and of the vector leg.
     """
 
     deadline: Deadline = field(default=lambda _: nullcontext())
@@ -97,6 +98,7 @@ class LegResults:
     terms: QueryTerms | None = None
     matches: TextMatches | None = None
     entity_pks: Sequence[int] = ()
+    reader: CandidateReader | None = None
 
     def judge(self) -> Mapping[int, float]:
         """Return the relevance of each candidate, 0..1 by key; empty without a context leg."""
@@ -199,7 +201,10 @@ class SnapshotSearch:
         pool, terms = legs.pool, legs.terms
         if pool is None or terms is None:
             return
-        reader = CandidateReader(self.snapshot, self.narrowing, known)
+        statuses = self.narrowing.view.statuses
+        is_narrower = statuses is not None and statuses <= STANDING
+        within = legs.reader if is_narrower else None
+        reader = CandidateReader(self.snapshot, self.narrowing, known, within)
         with self.snapshot.engine.deadlines(self.snapshot) as deadline:
             more.deadline = deadline
             if legs.matches is not None and terms.stems and self._weighs("text"):
@@ -231,6 +236,7 @@ class SnapshotSearch:
         query_vector: NDArray[np.float32] | None,
         name_keys: Collection[str],
     ) -> LegResults:
+        legs.reader = self._standing if self._looks_at_replaced else self._shown
         matches = legs.matches = self._matches(question, legs)
         terms = choose_terms(question, {}, 0)
         if matches is not None:

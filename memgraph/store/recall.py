@@ -201,8 +201,9 @@ def _encoded(items: Any) -> Any:
 # Candidates are compared by this part of their text; the index covers the whole text.
 MAX_COMPARED_CHARS = 4_000
 OVERSAMPLING = 16
-# If too few of the best candidates are visible, this many times as many are examined.
-_WIDENED = 4
+# If too few of the best candidates are visible, this many times as many are examined, up to
+# ``WIDEST`` times the limit by words.
+_WIDENED, WIDEST = 4, 16
 
 
 class RecallCandidate(NamedTuple):
@@ -234,6 +235,7 @@ class CandidateReader:
 
     Args:
         known: candidates that were read before, by key; None: the filter excludes the memory.
+        within: the reader of a wider filter; what it has read narrows ``passing``.
     """
 
     def __init__(
@@ -241,10 +243,21 @@ class CandidateReader:
         snapshot: Snapshot,
         narrowing: RecallFilter,
         known: Mapping[int, RecallCandidate | None] = MappingProxyType({}),
+        within: CandidateReader | None = None,
     ) -> None:
         self.snapshot = snapshot
         self.narrowing = narrowing
         self._known = dict(known)
+        self._within = within
+
+    @cached_property
+    def passing(self) -> list[int]:
+        """The keys of all memories that pass the filter; reads the whole table, once."""
+        narrowing = self.narrowing
+        wider = None if self._within is None else self._within.__dict__.get("passing")
+        if wider is None:
+            return _allowed(narrowing.shape).column(self.snapshot, narrowing.params)
+        return _allowed_among(narrowing.shape).column(self.snapshot, narrowing.params, keys=wider)
 
     def read(self, pks: Sequence[int]) -> list[RecallCandidate]:
         """Return the memories of ``pks`` that pass the filter, in the order of ``pks``."""
@@ -268,12 +281,14 @@ def by_text(
     marks = _text_marks(reader.narrowing.view.viewer)
     results: list[RecallCandidate] = []
     examined, count = 0, limit
-    while True:
+    while count <= WIDEST * limit:
         best = matches.best(stems, count, marks)
         results += reader.read(best[examined:])
         if len(results) >= limit or len(best) < count:
             return results[:limit]
         examined, count = count, count * _WIDENED
+    # Too few of the best pass: rank those that do.
+    return reader.read(matches.best(stems, limit, marks, reader.passing))
 
 
 def sees_all(matches: TextMatches, viewer: Viewer) -> bool:
@@ -305,8 +320,7 @@ def by_vector(
     results = _first_passing(reader, best, limit)
     if len(results) < limit <= len(best):
         # Too few of the nearest pass: search among the memories that do.
-        passing = allowed(reader.snapshot, reader.narrowing)
-        best = index.search(query, wide_limit, visibilities=visibilities, among=passing)
+        best = index.search(query, wide_limit, visibilities=visibilities, among=reader.passing)
         results = _first_passing(reader, best, limit)
     return results
 
@@ -480,9 +494,11 @@ def _allowed(narrowed: FilterShape) -> sa.Select[Any]:
     return sa.select(m.c.pk).where(narrowed.where(m))
 
 
-def allowed(snapshot: Snapshot, narrowing: RecallFilter) -> list[int]:
-    """Return the keys of all memories that pass the filter."""
-    return _allowed(narrowing.shape).column(snapshot, narrowing.params)
+@prepared
+def _allowed_among(narrowed: FilterShape) -> sa.Select[Any]:
+    f, m = listed("keys", "f", numbers=True), tables.memories.alias("m")
+    query = sa.select(m.c.pk).select_from(ordered(f, (m, m.c.pk == f.c.value)))
+    return query.where(narrowed.where(m))
 
 
 def _visibilities(narrowing: RecallFilter) -> tuple[int, ...]:

@@ -127,13 +127,16 @@ class _Part:
         """Return the keys of some documents."""
         return offsets + self.first if self.pks is None else self.pks[offsets]
 
+    def offsets(self, pks: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the offsets of the documents with these keys."""
+        if self.pks is not None:
+            return np.flatnonzero(np.isin(self.pks, pks))
+        offsets = pks - self.first
+        return offsets[(offsets >= 0) & (offsets < len(self.lengths))]
+
     def leave_out(self, pks: NDArray[np.int64]) -> None:
         """Exclude the documents with these keys from counts and results."""
-        if self.pks is None:
-            offsets = pks - self.first
-            self.stale = offsets[(offsets >= 0) & (offsets < len(self.lengths))]
-        else:
-            self.stale = np.flatnonzero(np.isin(self.pks, pks))
+        self.stale = self.offsets(pks)
         self.documents -= len(self.stale)
         self.tokens -= int(self.lengths[self.stale].sum(dtype=np.float64))
 
@@ -307,7 +310,11 @@ class TextMatches:
         return frozenset(mark for part in self._parts for mark in part.marks)
 
     def best(
-        self, terms: Collection[str], limit: int, marks: frozenset[int] | None = None
+        self,
+        terms: Collection[str],
+        limit: int,
+        marks: frozenset[int] | None = None,
+        among: Collection[int] | None = None,
     ) -> list[int]:
         """Return the keys of the memories with the highest BM25 scores, ties oldest first.
 
@@ -315,20 +322,29 @@ class TextMatches:
             terms: a subset of the terms passed to ``find``.
             limit: the maximum number of results.
             marks: only memories with one of these, see `postings.mark_of`; None: any.
+            among: only memories with these keys; None: any.
         """
+        if among is not None:
+            pks = np.fromiter(among, np.int64, count=len(among))
+            return self._ranked(terms, limit, marks, pks)
         key = tuple(terms), marks
         if len(self._best.get(key, ())) < limit:
-            self._best[key] = self._ranked(terms, limit, marks)
+            self._best[key] = self._ranked(terms, limit, marks, None)
         return self._best[key][:limit]
 
     def _ranked(
-        self, terms: Collection[str], limit: int, marks: frozenset[int] | None
+        self,
+        terms: Collection[str],
+        limit: int,
+        marks: frozenset[int] | None,
+        among: NDArray[np.int64] | None,
     ) -> list[int]:
         weights = self._weights(terms)
         scores, keys = np.empty(0, np.float64), np.empty(0, np.int64)
         threshold = 0.0
         for part in self._parts:
-            part_scores, offsets = self._scored(part, weights, limit, marks, threshold)
+            hidden = _hidden(part, marks, among)
+            part_scores, offsets = self._scored(part, weights, limit, hidden, threshold)
             if not len(offsets):
                 continue
             scores = np.concatenate([scores, part_scores])
@@ -358,12 +374,13 @@ class TextMatches:
         part: _Part,
         weights: Sequence[tuple[str, float]],
         limit: int,
-        marks: frozenset[int] | None,
+        hidden: NDArray[np.bool_] | None,
         threshold: float,
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return scores and offsets of the best ``limit`` documents of a part, and of ties.
 
         Args:
+            hidden: a mask of the documents to leave out.
             threshold: documents with a lower score are not returned.
         """
         lists = [(part.found[term], weight) for term, weight in weights]
@@ -371,7 +388,6 @@ class TextMatches:
         if not lists:
             return np.empty(0, np.float64), np.empty(0, np.int64)
         norm = (K1 * B / self._mean) * part.lengths + np.float32(K1 * (1 - B))
-        hidden = _hidden(part, marks)
         if hidden is not None:
             norm[hidden] = np.inf
         remaining = sum(len(postings_of.offsets) for postings_of, _ in lists)
@@ -437,7 +453,9 @@ def _kinds(marks: NDArray[np.uint32]) -> tuple[tuple[int, ...], NDArray[np.uint1
     return tuple(distinct.tolist()), kinds.astype(np.uint16)
 
 
-def _hidden(part: _Part, marks: frozenset[int] | None) -> NDArray[np.bool_] | None:
+def _hidden(
+    part: _Part, marks: frozenset[int] | None, among: NDArray[np.int64] | None
+) -> NDArray[np.bool_] | None:
     """Return a mask of the documents to leave out; None if there are none."""
     hidden = None
     if marks is not None and not marks.issuperset(part.marks):
@@ -447,6 +465,10 @@ def _hidden(part: _Part, marks: frozenset[int] | None) -> NDArray[np.bool_] | No
         if hidden is None:
             hidden = np.zeros(len(part.kinds), np.bool_)
         hidden[part.stale] = True
+    if among is not None:
+        others = np.ones(len(part.kinds), np.bool_)
+        others[part.offsets(among)] = False
+        hidden = others if hidden is None else hidden | others
     return hidden
 
 

@@ -9,7 +9,7 @@ from working import working
 
 from memgraph import MemoryService, Viewer
 from memgraph.operations.write.embedding import MODEL_KEY
-from memgraph.store import metadata, vector_cache
+from memgraph.store import metadata, recall, vector_cache
 
 PROJECTS, EACH = 8, 25
 WORDS = ("parser", "lexer", "tabs", "oven", "shop", "Lisbon", "ledger", "ferry")
@@ -103,3 +103,13 @@ def test_with_too_few_of_the_best_shown_more_are_looked_at(service: MemoryServic
         "note lexer", types=("Fact",), top_n=20
     )
     assert sum("text" in item.legs for item in items.items) == 9
+
+
+@pytest.mark.parametrize("fields", [{"valid_at": 2_000_000_000_000}, {"types": ("Fact",)}])
+def test_a_filter_that_few_pass_finds_what_it_found_by_looking_further(
+    service: MemoryService, monkeypatch: pytest.MonkeyPatch, fields: dict[str, object]
+) -> None:
+    further = [answers(service, word, top_n=10, **fields) for word in WORDS]
+    monkeypatch.setattr(recall, "WIDEST", 0)
+    assert [answers(service, word, top_n=10, **fields) for word in WORDS] == further
+    assert all(further)

@@ -88,9 +88,10 @@ def best(
     words: list[str],
     limit: int = 20,
     marks: frozenset[int] | None = None,
+    among: list[int] | None = None,
 ) -> list[int]:
     stems = [stem(word) for word in words]
-    return text_search.find(connection, stems).best(stems, limit, marks)
+    return text_search.find(connection, stems).best(stems, limit, marks, among)
 
 
 QUESTIONS = [
@@ -179,13 +180,18 @@ def test_what_may_not_be_seen_takes_no_place(database: Database, merged: bool) -
         postings.merge(database)
     public = frozenset({postings.mark_of("global", None, PUBLIC)})
     with database.read() as connection:
-        result = best(connection, ["anchor", "barge"], 30, public)
+        result = best(connection, ["anchor", "barge"], 100, public)
         everything = best(connection, ["anchor", "barge"], 1_000)
-        assert result == [pk for pk in everything if pk <= 100][:30]
+        assert result == [pk for pk in everything if pk <= 100]
         assert best(connection, ["anchor"], 30, frozenset()) == []
+        few = [7, 90, 150, *range(20, 60, 3), 900]
+        assert (
+            best(connection, ["anchor", "barge"], 5, public, few)
+            == [pk for pk in result if pk in few][:5]
+        )
     change(database, "UPDATE memories SET sensitivity = ? WHERE pk = ?", SECRET, result[0])
     with database.read() as connection:
-        assert best(connection, ["anchor", "barge"], 29, public) == result[1:]
+        assert best(connection, ["anchor", "barge"], 100, public) == result[1:]
 
 
 def test_nothing_is_left_of_what_was_removed(database: Database) -> None:
