@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
@@ -37,7 +37,6 @@ MAX_OUTPUT_CHARS: Final = 200_000
 MAX_VALUES: Final = 5_000
 MAX_DEPTH: Final = 8
 MAX_REFERENCES: Final = 16
-MAX_TAGS: Final = 16
 MAX_TAG_CHARS: Final = 64
 MAX_REJECTIONS: Final = 200
 TICKED: Final = "Done: "
@@ -50,9 +49,14 @@ _UNSTORABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _TEXTS: Final = frozenset({"text", "output", "result", "message", "response", "answer", "markdown"})
 _LISTS: Final = frozenset({"memories", "items", "candidates"})
 _CONTENT: Final = ("content", "text", "statement", "title", "description", "summary")
-_CAUSES: Final = ("because", "caused by", "reason", "rationale", "why", "based on")
-_WHOLES: Final = ("part of", "parent", "belongs to")
-_RELATIONS: Final = dict.fromkeys(_CAUSES, "caused_by") | dict.fromkeys(_WHOLES, "part_of")
+_RELATIONS: Final = {
+    "because": "caused_by",
+    "caused by": "caused_by",
+    "reason": "caused_by",
+    "rationale": "caused_by",
+    "why": "caused_by",
+    "part of": "part_of",
+}
 
 
 @dataclass(slots=True)
@@ -95,12 +99,12 @@ class ParsedOutput:
 
 def parse(output: str | Mapping[str, Any] | Sequence[Any]) -> ParsedOutput:
     """Parse an output; never fails, whatever it contains."""
-    into = _Candidates()
+    parser = _Parser()
     if isinstance(output, str):
-        _read_text(output, into)
+        parser.read_text(output, "")
     else:
-        _Values(into).read(output)
-    return into.parsed()
+        parser.read_value(output, "")
+    return parser.parsed()
 
 
 def labelled(text: str) -> tuple[MemoryType, str] | None:
@@ -112,131 +116,186 @@ def labelled(text: str) -> tuple[MemoryType, str] | None:
     return None if _refused(rest, kind) else (kind, rest)
 
 
-class _Candidates:
-    """Collects, checks and links the statements of one output."""
+class _Parser:
+    """Reads one output; collects its statements, and links them at the end."""
 
     def __init__(self) -> None:
-        self._candidates: dict[str, WorkflowCandidate] = {}
-        self._known: dict[tuple[str, MemoryType], str] = {}
-        self._named: dict[str, str] = {}
-        self._references: list[tuple[str, str, str, str]] = []
+        self._candidates: dict[tuple[str, MemoryType], WorkflowCandidate] = {}
+        # By the key that a JSON object gives, or the digest of the text.
+        self._named: dict[str, WorkflowCandidate] = {}
+        self._references: list[tuple[WorkflowCandidate, str, str, str]] = []
         self._rejections: list[RejectedPart] = []
+        self._left = MAX_VALUES
 
-    @property
-    def full(self) -> bool:
-        """True if no further statement is accepted."""
-        return len(self._candidates) >= MAX_PROPOSALS
+    def parsed(self) -> ParsedOutput:
+        """Resolve the references: to memories, to other statements, or else to a new cause."""
+        for candidate, relation, name, locator in self._references:
+            ids = _ID.findall(name)
+            target = self._named.get(name.lstrip("#")) or self._named.get(content_hash(_tidy(name)))
+            if not ids and target in (None, candidate) and relation == "caused_by":
+                target = self._add(name, MemoryType.OBSERVATION, locator)
+            if not ids and target is None:
+                self._reject(locator, "reference")
+            links: list[str] = getattr(candidate, relation)
+            links += ids or ([f"#{target.key}"] if target not in (None, candidate) else [])
+        for candidate in self._candidates.values():
+            candidate.caused_by = list(dict.fromkeys(candidate.caused_by))[:MAX_REFERENCES]
+            candidate.part_of = list(dict.fromkeys(candidate.part_of))[:MAX_REFERENCES]
+        if not self._candidates and not self._rejections:
+            self._reject("", "nothing_found")
+        return ParsedOutput(tuple(self._candidates.values()), tuple(self._rejections))
 
-    def reject(self, locator: str, code: str) -> None:
-        """Record a rejection; only the first ``MAX_REJECTIONS`` are kept."""
-        if len(self._rejections) < MAX_REJECTIONS:
-            self._rejections.append(RejectedPart(locator=locator, code=code))
+    def read_text(self, text: str, prefix: str) -> None:
+        """Add the statements of a text; ``prefix`` begins every locator."""
+        if len(text) > MAX_OUTPUT_CHARS:
+            self._reject(prefix, "too_large")
+            text = text[:MAX_OUTPUT_CHARS]
+        # A Markdown list may begin like a JSON list.
+        if text.lstrip()[:1] in ("{", "[") and isinstance(value := _json(text), dict | list):
+            self.read_value(value, prefix)
+            return
+        for first, lines, language in _parts(text.splitlines()):
+            if language is None:
+                self._read_lines(lines, prefix, first)
+            elif language.casefold() in ("json", "jsonc", "json5"):
+                where = f"{prefix}{_span(first, first + max(len(lines), 1) - 1)}"
+                value = _json("\n".join(lines))
+                if value is _INVALID:
+                    self._reject(where, "json")
+                else:
+                    self.read_value(value, f"{where}#")
 
-    def add(
+    def _read_lines(self, lines: Sequence[str], prefix: str, first: int) -> None:
+        """Add the statements of lines that are no JSON; ``first`` is the number of the first."""
+
+        def where(start: int, end: int) -> str:
+            return f"{prefix}{_span(start + first - 1, end + first - 1)}"
+
+        added: dict[int, WorkflowCandidate] = {}
+        for one in _Lines(lines).read():
+            if one.type is None:
+                for group in unwrapped(one.parts):
+                    text, at = " ".join(one.parts[group[0] : group[-1] + 1]), one.first
+                    for start, end in cut(text) if any(map(str.isalnum, text)) else ():
+                        place = where(at + group[0], at + group[-1])
+                        self._add(text[start:end], MemoryType.OBSERVATION, place)
+            elif made := self._add(" ".join(one.parts), one.type, where(one.first, one.last)):
+                added[id(one)] = made
+                whole = added.get(id(one.parent))
+                if whole not in (None, made):
+                    made.part_of.append(f"#{whole.key}")
+                for relation, text, line in one.relations:
+                    self._references.append((made, relation, text, where(line, line)))
+
+    def read_value(
+        self, value: Any, at: str, kind: MemoryType | None = None, depth: int = 0
+    ) -> None:
+        """Add the statements in a JSON value.
+
+        Args:
+            at: its place; the JSON pointers of the values in it are appended.
+            kind: the type that its key names.
+        """
+        self._left -= 1
+        if self._left < 0 or depth > MAX_DEPTH:
+            self._reject(at, "too_many" if self._left < 0 else "too_deep")
+        elif isinstance(value, Mapping):
+            self._read_mapping(value, at, kind, depth)
+        elif isinstance(value, list | tuple):
+            for number, item in enumerate(islice(value, max(self._left, 0) + 1)):
+                self.read_value(item, f"{at}/{number}", kind, depth + 1)
+        elif isinstance(value, str) and kind is not None:
+            self._add(value, kind, at)
+        elif isinstance(value, str) and _is_prose(value):
+            self.read_text(value, f"{at}#")
+
+    def _read_mapping(
+        self, value: Mapping[Any, Any], at: str, kind: MemoryType | None, depth: int
+    ) -> None:
+        """Add the statement that a mapping states, or else those of the values in it."""
+        stated = value.get("type", value.get("kind"))
+        content = next((value[n] for n in _CONTENT if isinstance(value.get(n), str)), None)
+        if content is not None and (kind is not None or isinstance(stated, str)):
+            # The type from the key above takes precedence over the one in the mapping.
+            chosen = kind or type_named(str(stated))
+            own = [value.get(name) for name in ("id", "memory_id", "receipt_id")]
+            if chosen is None:
+                self._reject(at, "type")
+            elif any(isinstance(item, str) and _OUR_ID.fullmatch(item) for item in own):
+                self._reject(at, "own_output")
+            elif (made := self._add(content, chosen, at, value)) is not None:
+                for name, item in islice(value.items(), MAX_VALUES):
+                    relation, where = _relation_named(str(name)), f"{at}/{_escaped(name)}"
+                    if relation is not None:
+                        named = ((made, relation, text, where) for text in _texts(item))
+                        self._references.extend(named)
+            return
+        for name, item in islice(value.items(), max(self._left, 0) + 1):
+            folded, where = str(name).casefold(), f"{at}/{_escaped(name)}"
+            below = type_named(folded) or (kind if folded in _LISTS else None)
+            if isinstance(item, str) and below is None and folded in _TEXTS:
+                self.read_text(item, f"{where}#")
+            else:
+                self.read_value(item, where, below, depth + 1)
+
+    def _add(
         self, content: str, kind: MemoryType, locator: str, given: Mapping[Any, Any] | None = None
-    ) -> str | None:
-        """Add a statement; return its key, also if it is a repetition, or None if it is refused.
+    ) -> WorkflowCandidate | None:
+        """Add a statement and return it, also if it is a repetition; None if it is refused.
 
         Args:
             given: the JSON object that states it.
         """
         text, given = _tidy(content), given or {}
         identity = (content_hash(text), kind)
-        known = self._known.get(identity)
-        code = _refused(text, kind) or ("repeated" if known else "too_many" if self.full else None)
+        known = self._candidates.get(identity)
+        is_full = len(self._candidates) >= MAX_PROPOSALS
+        code = _refused(text, kind) or ("repeated" if known else "too_many" if is_full else None)
         if code is not None:
-            self.reject(locator, code)
+            self._reject(locator, code)
             return known
-        key = f"o{len(self._candidates)}"
-        self._candidates[key] = WorkflowCandidate(
-            key=key,
+        importance = self._number(given, "importance", DEFAULT_IMPORTANCE[kind], locator)
+        candidate = self._candidates[identity] = WorkflowCandidate(
+            key=f"o{len(self._candidates)}",
             content=text,
             type=kind,
-            importance=self._number(
-                given, "importance", int, DEFAULT_IMPORTANCE[kind], MAX_IMPORTANCE, locator
-            ),
-            confidence=float(
-                self._number(
-                    given, "confidence", int | float, DEFAULT_CONFIDENCE, MAX_CONFIDENCE, locator
-                )
-            ),
+            importance=int(importance),
+            confidence=self._number(given, "confidence", DEFAULT_CONFIDENCE, locator),
             locator=locator,
-            tags=_tags(given.get("tags")),
+            tags=tuple(_tidy(tag)[:MAX_TAG_CHARS] for tag in _texts(given.get("tags"))),
         )
-        self._known[identity] = key
         name = given.get("key", given.get("id"))
-        for label in filter(None, (name if isinstance(name, str) else "", _folded(text))):
-            self._named.setdefault(label, key)
-        return key
+        for label in (name if isinstance(name, str) else "", identity[0]):
+            self._named.setdefault(label, candidate)
+        return candidate
 
-    def _number(
-        self, given: Mapping[Any, Any], name: str, kind: Any, usual: Any, most: Any, locator: str
-    ) -> Any:
+    def _number(self, given: Mapping[Any, Any], name: str, default: float, locator: str) -> float:
         value = given.get(name)
         if value is None:
-            return usual
-        if isinstance(value, bool) or not isinstance(value, kind) or value != value:
-            self.reject(locator, name)
-            return usual
-        if not 0 <= value <= most:
-            self.reject(locator, name)
-        return min(max(value, 0), most)
+            return default
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        most = MAX_IMPORTANCE if name == "importance" else MAX_CONFIDENCE
+        fitting = min(max(value, 0), most) if is_number and value == value else default
+        if fitting != value:
+            self._reject(locator, name)
+        return fitting
 
-    def refer(self, key: str, relation: str, names: Iterable[str], locator: str) -> None:
-        """Record references by ids or names, which may be to later statements."""
-        self._references += [(key, relation, name, locator) for name in names]
-
-    def link(self, key: str, relation: str, reference: str, locator: str) -> None:
-        """Link a statement to a memory id or the ``#key`` of another statement."""
-        links: list[str] = getattr(self._candidates[key], relation)
-        if reference == f"#{key}" or reference in links:
-            return
-        if len(links) >= MAX_REFERENCES:
-            self.reject(locator, "too_many")
-        else:
-            links.append(reference)
-
-    def parsed(self) -> ParsedOutput:
-        """Resolve the references: to memories, to other statements, or else to a new cause."""
-        for key, relation, name, locator in self._references:
-            target = self._named.get(name.lstrip("#")) or self._named.get(_folded(_tidy(name)))
-            if target in (None, key) and not _ID.search(name) and relation == "caused_by":
-                target = self.add(name, MemoryType.OBSERVATION, locator)
-            elif target in (None, key) and not _ID.search(name):
-                self.reject(locator, "reference")
-            named = [] if target is None else [f"#{target}"]
-            for reference in _ID.findall(name) or named:
-                self.link(key, relation, reference, locator)
-        if not self._candidates and not self._rejections:
-            self.reject("", "nothing_found")
-        return ParsedOutput(tuple(self._candidates.values()), tuple(self._rejections))
+    def _reject(self, locator: str, code: str) -> None:
+        """Record a rejection; that there are too many, once in a row."""
+        repeats = code == "too_many" and self._rejections and self._rejections[-1].code == code
+        if not repeats and len(self._rejections) < MAX_REJECTIONS:
+            self._rejections.append(RejectedPart(locator=locator, code=code))
 
 
-def _read_text(text: str, into: _Candidates, prefix: str = "") -> None:
-    """Add the statements of a text; ``prefix`` begins every locator."""
-    if len(text) > MAX_OUTPUT_CHARS:
-        into.reject(prefix, "too_large")
-        text = text[:MAX_OUTPUT_CHARS]
-    if text.lstrip()[:1] in ("{", "["):
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
-            # A Markdown list may begin like a JSON list.
-            value = None
-        if isinstance(value, dict | list):
-            _Values(into, prefix).read(value)
-            return
-    for first, lines, language in _parts(text.splitlines()):
-        if language is None:
-            _Lines(into, prefix, lines, first).read()
-        elif language.casefold() in ("json", "jsonc", "json5"):
-            where = f"{prefix}{_span(first, first + max(len(lines), 1) - 1)}"
-            try:
-                value = json.loads("\n".join(lines))
-            except (ValueError, RecursionError):
-                into.reject(where, "json")
-            else:
-                _Values(into, f"{where}#").read(value)
+_INVALID: Final = object()
+
+
+def _json(text: str) -> Any:
+    """Return the value of a JSON text, or ``_INVALID``."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return _INVALID
 
 
 def _parts(lines: Sequence[str]) -> Iterator[tuple[int, Sequence[str], str | None]]:
@@ -259,223 +318,96 @@ def _span(first: int, last: int) -> str:
     return f"L{first}" if last == first else f"L{first}-L{last}"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Statement:
-    """A statement that is being read: more lines may follow."""
+    """A statement that is being read: more lines may follow. ``type``: None: it is prose."""
 
-    type: MemoryType
+    type: MemoryType | None
     indent: int
     first: int
     last: int
     parts: list[str]
     parent: _Statement | None = None
-    key: str | None = None
     relations: list[tuple[str, str, int]] = field(default_factory=list)
 
 
 class _Lines:
-    """Reads labels, checkboxes, lists under a heading, and prose.
+    """Reads labels, checkboxes, lists under a heading, and prose."""
 
-    Args:
-        first: the number of the first line.
-    """
-
-    def __init__(self, into: _Candidates, prefix: str, lines: Sequence[str], first: int) -> None:
-        self._into, self._prefix, self._first = into, prefix, first
+    def __init__(self, lines: Sequence[str]) -> None:
         self._source = [line.expandtabs(TAB) for line in lines]
         self._statements: list[_Statement] = []
+        # The last statement and those that it is indented below.
         self._open: list[_Statement] = []
-        self._prose: list[str] = []
         self._announced: MemoryType | None = None
-        self._number = 0
 
-    def read(self) -> None:
-        """Add the statements of all lines, those above others first."""
+    def read(self) -> list[_Statement]:
+        """Return the statements of all lines, those above others first."""
         for section in sections(read_lines(self._source)):
             self._announced = None
             # A line may only look like a heading, such as a date.
             if section.title and not self._source[section.first - 1].lstrip().startswith("#"):
-                self._block(Block("paragraph", section.title, section.first, section.first), None)
+                block = Block("paragraph", section.title, section.first, section.first)
+                self._read(block, section.first, section.title, None)
+            heading = type_named(section.title.strip("*_ :"))
             for block in (each for each in section.blocks if each.kind != "omitted"):
-                if block.first != self._number + 1:
-                    self._open.clear()
-                self._block(block, type_named(section.title.strip("*_ :")))
-        for one in self._statements:
-            if not self._add(one) and self._into.full:
-                break
+                for number, line in enumerate((block.raw or block.text).split("\n"), block.first):
+                    self._read(block, number, line, heading)
+        return self._statements
 
-    def _block(self, block: Block, heading: MemoryType | None) -> None:
-        """Read a block. A label without a text applies to the list right below it."""
-        for number, line in enumerate((block.raw or block.text).split("\n"), block.first):
-            self._number = number
-            begins = block.kind in ("item", "row") and number == block.first
-            above = self._open[-1] if self._open and self._open[-1].last == number - 1 else None
-            if begins and block.checked is not None:
-                kind = MemoryType.EVENT if block.checked else MemoryType.TODO
-                self._begin(TICKED * block.checked + line, kind)
-            elif self._labelled(line):
-                continue
-            elif begins and (named := self._announced or heading) is not None:
-                self._begin(line, named)
-            elif (
-                above
-                and not begins
-                and (block.kind == "item" or heading or self._indent > above.indent)
-            ):
-                # Under a heading with a type, the lines of a paragraph are one statement.
-                above.parts.append(line)
-                above.last = number
-            elif heading is not None:
-                self._begin(line, heading)
-            elif begins:
-                self._close()
-                self._prose.append(line)
-            else:
+    def _read(self, block: Block, number: int, line: str, heading: MemoryType | None) -> None:
+        """Read a line. A label without a text applies to the list below it."""
+        if self._open and self._open[-1].last != number - 1:
+            self._open.clear()
+        above = self._open[-1] if self._open else None
+        begins = block.kind in ("item", "row") and number == block.first
+        label = LABEL.match(line)
+        name, text = (label[1], (label[2] or "").strip()) if label else ("", "")
+        named, relation = type_named(name), _relation_named(name)
+        kind = (self._announced or heading) if begins else heading
+        if begins and block.checked is not None:
+            done = MemoryType.EVENT if block.checked else MemoryType.TODO
+            self._begin(done, TICKED * block.checked + line, number)
+        elif relation is not None and above is not None and (typed := self._typed):
+            typed.relations.append((relation, text, number))
+            typed.last = above.last = number
+        elif named is not None and text.strip("*_ "):
+            self._begin(named, text, number)
+        elif named is not None:
+            self._announced = named
+        elif above is not None and not begins and self._continues(above, block, number, heading):
+            above.parts.append(line)
+            above.last = number
+        else:
+            self._begin(kind, line, number)
+            if kind is None and not begins:
                 self._announced = None
-                self._open.clear()
-                self._prose.append(line)
-        self._end_prose(self._number + 1)
 
     @property
-    def _indent(self) -> int:
-        line = self._source[self._number - 1]
-        return len(line) - len(line.lstrip())
+    def _typed(self) -> _Statement | None:
+        return next((one for one in reversed(self._open) if one.type is not None), None)
 
-    def _labelled(self, line: str) -> bool:
-        label = LABEL.match(line)
-        if label is None:
-            return False
-        text, relation = (label[2] or "").strip(), _relation_named(label[1])
-        if relation is not None and self._open:
-            self._open[-1].relations.append((relation, text, self._number))
-            self._open[-1].last = self._number
-            return True
-        kind = type_named(label[1])
-        if kind is not None and text.strip("*_ "):
-            self._begin(text, kind)
-        elif kind is not None:
-            self._close()
-            self._announced = kind
-        return kind is not None
+    def _continues(
+        self, above: _Statement, block: Block, number: int, heading: MemoryType | None
+    ) -> bool:
+        """Return True if a line belongs to the statement above."""
+        if above.type is None or block.kind == "item":
+            return above.first >= block.first
+        # Under a heading with a type, the lines of a paragraph are one statement.
+        return heading is not None or self._indent(number) > above.indent
 
-    def _close(self) -> None:
-        """Take the prose above, and close the statements at this indentation or deeper."""
-        self._end_prose(self._number)
-        while self._open and self._open[-1].indent >= self._indent:
+    def _begin(self, kind: MemoryType | None, text: str, number: int) -> None:
+        indent = self._indent(number)
+        while self._open and (self._open[-1].indent >= indent or self._open[-1].type is None):
             self._open.pop()
-
-    def _begin(self, text: str, kind: MemoryType) -> None:
-        self._close()
         parent = self._open[-1] if self._open else None
-        one = _Statement(kind, self._indent, self._number, self._number, [text], parent)
+        one = _Statement(kind, indent, number, number, [text], parent)
         self._statements.append(one)
         self._open.append(one)
 
-    def _end_prose(self, end: int) -> None:
-        """Take the prose above a line as observations: its lines, unless an editor broke them."""
-        first = end - len(self._prose)
-        for group in unwrapped(self._prose):
-            text = " ".join(self._prose[group[0] : group[-1] + 1])
-            for start, stop in cut(text):
-                span = (first + group[0], first + group[-1])
-                part = _Statement(MemoryType.OBSERVATION, 0, *span, [text[start:stop]])
-                self._statements.append(part)
-        self._prose = []
-
-    def _add(self, one: _Statement) -> bool:
-        """Add a statement with its relations; return False if it is refused."""
-        text = " ".join(one.parts)
-        if one.type is MemoryType.OBSERVATION and not any(map(str.isalnum, text)):
-            return False
-        where = self._where(one.first, one.last)
-        one.key = self._into.add(text, one.type, where)
-        if one.key is None:
-            return False
-        if one.parent is not None and one.parent.key is not None:
-            self._into.link(one.key, "part_of", f"#{one.parent.key}", where)
-        for relation, text, line in one.relations:
-            self._into.refer(one.key, relation, [text], self._where(line, line))
-        return True
-
-    def _where(self, first: int, last: int) -> str:
-        return f"{self._prefix}{_span(first + self._first - 1, last + self._first - 1)}"
-
-
-class _Values:
-    """Reads JSON values, each with its pointer; an id in one may be evidence for a statement."""
-
-    def __init__(self, into: _Candidates, prefix: str = "") -> None:
-        self._into = into
-        self._prefix = prefix
-        self._left = MAX_VALUES
-
-    def read(self, value: Any) -> None:
-        """Read a value and what is in it."""
-        # The values to read, each with its pointer, the type that its key names, and its depth.
-        stack: list[tuple[Any, str, MemoryType | None, int]] = [(value, "", None, 0)]
-        while stack:
-            current, at, kind, depth = stack.pop()
-            if self._into.full:
-                self._into.reject(self._prefix + at, "too_many")
-                return
-            if depth > MAX_DEPTH:
-                self._into.reject(self._prefix + at, "too_deep")
-            elif isinstance(current, Mapping):
-                inside = self._mapping(current, at, kind)
-                stack.extend((*item, depth + 1) for item in reversed(inside))
-            elif isinstance(current, list | tuple):
-                items = current[: self._some(len(current), at)]
-                inside = [(item, f"{at}/{number}", kind) for number, item in enumerate(items)]
-                stack.extend((*item, depth + 1) for item in reversed(inside))
-            elif isinstance(current, str) and kind is not None:
-                self._into.add(current, kind, self._prefix + at)
-            elif isinstance(current, str) and _is_prose(current):
-                _read_text(current, self._into, f"{self._prefix}{at}#")
-
-    def _some(self, count: int, at: str) -> int:
-        """Return how many of ``count`` values may be read; the limit for an output is 5,000."""
-        some = min(count, self._left)
-        self._left -= some
-        if some < count:
-            self._into.reject(self._prefix + at, "too_many")
-        return some
-
-    def _mapping(
-        self, value: Mapping[Any, Any], at: str, kind: MemoryType | None
-    ) -> list[tuple[Any, str, MemoryType | None]]:
-        """Add the statement that a mapping states, or else return the values in it to read."""
-        stated = value.get("type", value.get("kind"))
-        content = next((value[n] for n in _CONTENT if isinstance(value.get(n), str)), None)
-        if content is not None and (kind is not None or isinstance(stated, str)):
-            # The type from the key above takes precedence over the one in the mapping.
-            chosen = kind or type_named(str(stated))
-            if chosen is None:
-                self._into.reject(self._prefix + at, "type")
-            else:
-                self._statement(value, content, chosen, self._prefix + at)
-            return []
-        inside: list[tuple[Any, str, MemoryType | None]] = []
-        for name, item in islice(value.items(), self._some(len(value), at)):
-            pointer = f"{at}/{_escaped(str(name))}"
-            below = type_named(str(name)) or (kind if str(name).casefold() in _LISTS else None)
-            if below is not None or not isinstance(item, str):
-                inside.append((item, pointer, below))
-            elif str(name).casefold() in _TEXTS or _is_prose(item):
-                _read_text(item, self._into, f"{self._prefix}{pointer}#")
-        return inside
-
-    def _statement(
-        self, value: Mapping[Any, Any], content: str, kind: MemoryType, where: str
-    ) -> None:
-        own = [value.get(name) for name in ("id", "memory_id", "receipt_id")]
-        if any(isinstance(item, str) and _OUR_ID.fullmatch(item) for item in own):
-            self._into.reject(where, "own_output")
-            return
-        key = self._into.add(content, kind, where, value)
-        for label, item in islice(value.items(), MAX_TAGS * 4) if key is not None else ():
-            relation = _relation_named(str(label))
-            if key is not None and relation is not None:
-                self._into.refer(key, relation, _texts(item), f"{where}/{_escaped(str(label))}")
+    def _indent(self, number: int) -> int:
+        line = self._source[number - 1]
+        return len(line) - len(line.lstrip())
 
 
 def _refused(text: str, kind: MemoryType) -> str | None:
@@ -488,7 +420,7 @@ def _refused(text: str, kind: MemoryType) -> str | None:
 
 def _relation_named(name: str) -> str | None:
     """Return ``caused_by`` or ``part_of`` for a label or key; None if it means neither."""
-    return _RELATIONS.get(" ".join(re.sub(r"[-_/]+", " ", name).casefold().split()))
+    return _RELATIONS.get(name.replace("_", " ").casefold())
 
 
 def _tidy(text: str) -> str:
@@ -501,27 +433,18 @@ def _tidy(text: str) -> str:
     return bare
 
 
-def _folded(text: str) -> str:
-    return text.casefold().rstrip(" .!;")
-
-
 def _is_prose(text: str) -> bool:
     """Return True for a text of several words, as opposed to a name or a code."""
     return len(text.split(maxsplit=1)) > 1
 
 
-def _tags(value: Any) -> tuple[str, ...]:
-    tags = [_tidy(item)[:MAX_TAG_CHARS] for item in _texts(value)]
-    return tuple(dict.fromkeys(filter(None, tags)))
-
-
 def _texts(value: Any) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    items = value[:MAX_REFERENCES] if isinstance(value, list | tuple) else ()
-    return [item for item in items if isinstance(item, str)]
+    """Return the texts of a field with one text or a list of them."""
+    items = [value] if isinstance(value, str) else value
+    items = items[:MAX_REFERENCES] if isinstance(items, list | tuple) else ()
+    return [item for item in items if isinstance(item, str) and item.strip()]
 
 
-def _escaped(name: str) -> str:
+def _escaped(name: object) -> str:
     """Return a key as part of a JSON pointer (RFC 6901), limited in length."""
-    return _tidy(name)[:80].replace("~", "~0").replace("/", "~1")
+    return _tidy(str(name))[:80].replace("~", "~0").replace("/", "~1")
