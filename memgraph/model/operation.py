@@ -264,7 +264,6 @@ class Operation:
         answer: the format of the response; a type: an object whose first field is the result;
             None: the result itself.
         status: the HTTP status of a successful response with a body.
-        tagged: the response has an ETag.
         whole: its description in an error message, e.g. ``an erasure``, if it requires a key that
             may see everything; else None.
         slow: the server may need minutes for it.
@@ -284,7 +283,6 @@ class Operation:
     body: type[Value] | str | None = None
     answer: type[Value] | WireResult | None = None
     status: int = 200
-    tagged: bool = False
     whole: str | None = None
     slow: bool = False
     once: bool = False

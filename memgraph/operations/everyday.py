@@ -25,7 +25,6 @@ from memgraph.model.operation import (
     Progress,
     ReasonBody,
     WireFormat,
-    WireResult,
     operation,
     untold,
 )
@@ -202,7 +201,7 @@ class Everyday(WritingHandle[F]):
             self._keep_receipt(opened, receipts.of_recall(request, bundle, narrowing))
             return bundle
 
-    @operation(Permission.READ, "GET /memories/{memory_id}", id="get_memory", tagged=True)
+    @operation(Permission.READ, "GET /memories/{memory_id}", id="get_memory")
     def get(self, memory_id: MemoryId, *, as_of: AsOf = None) -> Memory:
         """Return a memory with its status, now or at a past time.
 
@@ -481,11 +480,6 @@ class Everyday(WritingHandle[F]):
         "GET /bulletin",
         tag="recall",
         id="get_bulletin",
-        # Without the id of its receipt, so that the same bulletin has the same ETag.
-        answer=WireResult(
-            BuiltBulletin, lambda issued: replace(issued, receipt_id=None), lambda issued: issued
-        ),
-        tagged=True,
     )
     def bulletin(self, *, as_of: AsOf = None) -> BuiltBulletin:
         """Return the bulletin for the next message; a broken database is not an error.

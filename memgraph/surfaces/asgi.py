@@ -35,10 +35,10 @@ LOOPBACK: Final = frozenset({"127.0.0.1", "[::1]", "localhost"})
 _CORS: Final[dict[str, Any]] = {
     "allow_methods": ("GET", "POST", "PUT"),
     "allow_headers": (
-        *("authorization", "content-type", "if-none-match", "x-request-id"),
+        *("authorization", "content-type", "x-request-id"),
         *("mcp-protocol-version", "mcp-method", "mcp-name"),
     ),
-    "expose_headers": ("etag", "retry-after", "x-request-id"),
+    "expose_headers": ("retry-after", "x-request-id"),
     "max_age": 3_600,
 }
 _BEARER: Final = "bearer "

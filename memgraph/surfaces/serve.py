@@ -112,7 +112,7 @@ def serve(
 
             def remaining_start() -> None:
                 service.intake.wake_waiting()
-                app.state.known.read()
+                app.state.known()
 
             def draining() -> None:
                 log.info("draining", drain_s=settings.server.drain_s)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -142,11 +142,6 @@ def _ids(view: View) -> list[str]:
 
 def _edges(view: View) -> list[str]:
     return [edge for edge, *_ in view.hidden_edges]
-
-
-def _unconditional(asks: list[Ask]) -> list[Ask]:
-    """With each request the same one of somebody who has any version of the answer."""
-    return [one for ask in asks for one in (ask, replace(ask, headers={"If-None-Match": "*"}))]
 
 
 # --- memories
@@ -462,8 +457,8 @@ def erase(view: View) -> list[Ask]:
 
 
 _OTHERS: dict[tuple[str, str], Walk] = {
-    ("GET", "/memories/{memory_id}"): lambda view: _unconditional(
-        _gets("/memories/{}", [*view.own[:3], *view.hidden])
+    ("GET", "/memories/{memory_id}"): lambda view: _gets(
+        "/memories/{}", [*view.own[:3], *view.hidden]
     ),
     **{
         ("GET", f"/memories/{{memory_id}}/{part}"): lambda view, part=part: _gets(
@@ -510,7 +505,7 @@ _OTHERS: dict[tuple[str, str], Walk] = {
             for each in ({}, {"kinds": ["fact"]}, *NARROWED)
         ),
     ),
-    ("GET", "/bulletin"): lambda view: _unconditional([_get("/bulletin")]),
+    ("GET", "/bulletin"): lambda view: [_get("/bulletin")],
     ("POST", "/turns/diagnostics"): lambda view: _placed(
         "/turns/diagnostics", question=QUERY, memory_ids=view.hidden
     ),

@@ -118,7 +118,7 @@ def normal(server: Served, who: str, ask: Ask, names: Mapping[str, str]) -> tupl
     body = _any_of(frozenset(names.items())).sub("(name)", answer.text)
     if ask.method != "GET":
         body = ID.sub(r"\1", body)
-    headers = {k: v for k, v in answer.headers.items() if k not in SKIPPED_HEADERS | {"etag"}}
+    headers = {k: v for k, v in answer.headers.items() if k not in SKIPPED_HEADERS}
     return answer.status_code, headers, body
 
 

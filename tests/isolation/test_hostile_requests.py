@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from canaries import PROJECTS, QUERY, TASKS, leaks, words_in
 from route_walks import HERE
-from served_worlds import ABSENT, ONE, SEEING, TWO, Ask, Built, Served
+from served_worlds import ONE, SEEING, TWO, Ask, Built, Served
 from test_routes_walked import PUBLIC
 
 RECALL = Ask("POST", HERE + "/recall", body={"query": QUERY, "top_n": 200})
@@ -165,21 +165,6 @@ def test_no_page_from_elsewhere_may_ask(server: Served) -> None:
         assert answer.status_code == status, (path, headers)
         assert words_in([answer.text]) == set()
         assert "access-control-allow-origin" not in answer.headers
-
-
-@pytest.mark.parametrize("who", ["no scope", "public", "a task"])
-def test_an_etag_tells_nothing_of_what_is_hidden(server: Served, who: str) -> None:
-    """Not even to somebody who knows the very tag."""
-    hidden = server.world.hidden(SEEING[who].viewer)[0].memory_id
-    tag = server.ask("everything", Ask("GET", f"{NEW}/{hidden}")).headers["etag"]
-    for given in (tag, f"W/{tag}", "*", f'"x", {tag}'):
-        answers = [
-            server.ask(who, Ask("GET", f"{NEW}/{one}", headers={"If-None-Match": given}))
-            for one in (hidden, ABSENT)
-        ]
-        assert [answer.status_code for answer in answers] == [404, 404]
-        assert not any("etag" in answer.headers for answer in answers)
-        assert answers[0].text.replace(hidden, ABSENT) == answers[1].text
 
 
 def test_the_time_of_an_answer_does_not_tell(server: Served) -> None:

@@ -25,7 +25,7 @@ from memgraph.clock import SystemClock
 from memgraph.errors import ExtraMissing, InvalidConfig, ServerEnding
 from memgraph.service.access.keys import KeyStore
 from memgraph.service.worker import Worker
-from memgraph.surfaces.http.problems import QueryNames
+from memgraph.surfaces.http import app
 from memgraph.surfaces.serve import RunningServer, serve
 from memgraph.surfaces.shutdown import CUT_OFF, REQUEST_THREAD, DrainingServer
 
@@ -117,7 +117,7 @@ def test_an_operator_is_told_why_nobody_is_answered(
         (root / "keys.json").chmod(mode)
     monkeypatch.setattr(DrainingServer, "serve_at", lambda _self, _listener, ready: ready())
     # A server that ends at once leaves the thread that reads it, beside the next one's.
-    monkeypatch.setattr(QueryNames, "read", lambda _self: None)
+    monkeypatch.setattr(app, "known_queries", dict)
     told: list[RunningServer] = []
     serve(root, config={"memory.server.port": 0}, with_worker=False, ready=told.append)
     log = (root / "logs" / "server.log").read_text()

@@ -4940,13 +4940,6 @@ export interface operations {
                     "application/json": components["schemas"]["BuiltBulletin"];
                 };
             };
-            /** @description Not modified: If-None-Match contains the current ETag. */
-            304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
             /** @description Error */
             default: {
                 headers: {
@@ -6496,13 +6489,6 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Memory"];
                 };
-            };
-            /** @description Not modified: If-None-Match contains the current ETag. */
-            304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
             };
             /** @description Error */
             default: {

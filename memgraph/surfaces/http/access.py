@@ -15,7 +15,7 @@ from memgraph.model.access import Permission, Principal
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.service.access.gate import Gate
 from memgraph.surfaces.asgi import ENTERED, UNTIMED, WANTED, narrowing_of, shown_key
-from memgraph.surfaces.http.problems import QueryNames
+from memgraph.surfaces.http.problems import require_known
 
 
 def gate_of(request: Request) -> Gate:
@@ -35,8 +35,7 @@ def asking_of(request: Request) -> Principal:
         InvalidInput: the query has a parameter that the route does not accept.
     """
     principal = principal_of(request)
-    names: QueryNames = request.app.state.known
-    names.require(request)
+    require_known(request, request.app.state.known())
     return principal
 
 

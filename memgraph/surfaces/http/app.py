@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import cache
 from typing import Any
 
@@ -29,6 +30,7 @@ from memgraph.surfaces.http.problems import (
     on_http_error,
     on_invalid,
     on_memgraph_error,
+    query_names,
 )
 from memgraph.surfaces.http.routes import files, orchestrators
 
@@ -102,7 +104,7 @@ def create_app(gate: Gate, *, pages: Pages | None = None) -> FastAPI:
     if pages is not None:
         home = f"{pages.place}/"
         app.add_route("/", lambda _request: RedirectResponse(home), include_in_schema=False)
-    app.state.known = QueryNames(openapi)
+    app.state.known = known_queries
     return app
 
 
@@ -116,3 +118,17 @@ def _templated(route: BaseRoute) -> list[bool]:
 def openapi() -> dict[str, Any]:
     """Return the OpenAPI document, which is the same for all applications of this version."""
     return document(ROUTERS)
+
+
+_names = cache(lambda: query_names(openapi()))
+_loading = threading.Lock()
+
+
+def known_queries() -> QueryNames:
+    """Return the query parameters of all routes.
+
+    The first call takes half a second, and concurrent ones wait for it. It also builds the pydantic
+    models, which must precede the parsing of a body.
+    """
+    with _loading:
+        return _names()

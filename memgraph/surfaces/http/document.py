@@ -23,11 +23,6 @@ DESCRIPTION: Final = (
     "Long-term memory for agent orchestrators. Keys are sent as `Authorization: Bearer <key>`;"
     " errors are problem details (RFC 9457) with the library's own codes."
 )
-NOT_MODIFIED: Final[dict[int | str, dict[str, Any]]] = {
-    304: {"description": "Not modified: If-None-Match contains the current ETag."}
-}
-"""For ``responses=`` of a route that returns ``tagged`` responses."""
-
 PERMISSION: Final = "x-permission"
 """The field of an operation with the permission it requires; ``any``: any valid key will do."""
 

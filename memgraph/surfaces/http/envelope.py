@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import re
 import time
@@ -11,7 +10,7 @@ import uuid
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from fastapi import Request, Response
+from fastapi import Response
 from starlette.routing import Match
 
 from memgraph.errors import MemgraphError, ServerEnding
@@ -197,18 +196,3 @@ def answered(value: Value, *, status: int = 200) -> Response:
     The route's response model only documents it; the service's values are not validated again.
     """
     return Response(value.__pydantic_serializer__.to_json(value), status, media_type=JSON)
-
-
-def tagged(response: Response, request: Request) -> Response:
-    """Add an ETag to a response, or return 304 if the client has the same bytes already."""
-    tag = f'"{hashlib.sha256(response.body).hexdigest()[:32]}"'
-    if _matches(request.headers.get("if-none-match", ""), tag):
-        response = Response(status_code=304)
-    response.headers["ETag"] = tag
-    return response
-
-
-def _matches(header: str, tag: str) -> bool:
-    return header.strip() == "*" or tag in [
-        item.strip().removeprefix("W/") for item in header.split(",")
-    ]

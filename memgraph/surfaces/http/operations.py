@@ -15,8 +15,7 @@ from memgraph.model.values import Value
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.access import entering, slow_request, undivided, untimed
-from memgraph.surfaces.http.document import NOT_MODIFIED
-from memgraph.surfaces.http.envelope import JSON, answered, tagged
+from memgraph.surfaces.http.envelope import JSON, answered
 
 ROOT = "/v1/orchestrators/{orchestrator}"
 
@@ -46,7 +45,6 @@ def router_of(kind: type) -> APIRouter:
             response_model=declared.sent,
             status_code=204 if declared.sent is None else declared.status,
             dependencies=[Depends(untimed)] if declared.slow else [],
-            responses=NOT_MODIFIED if declared.tagged else None,
         )
     return router
 
@@ -71,10 +69,8 @@ def _endpoint(declared: Operation) -> Callable[..., Response]:
             elif result is None:
                 return Response(status_code=204)
             if adapter is None:
-                answer = answered(result, status=declared.status)
-            else:
-                answer = Response(adapter.dump_json(result), media_type=JSON)
-            return tagged(answer, request) if declared.tagged else answer
+                return answered(result, status=declared.status)
+            return Response(adapter.dump_json(result), media_type=JSON)
 
     endpoint.__name__ = declared.id
     endpoint.__signature__ = inspect.Signature(  # type: ignore[attr-defined]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -22,58 +21,44 @@ MOST_PROBLEMS: Final = 20
 _NAME: Final = re.compile(r"^[A-Za-z0-9_-]{1,40}$")
 
 
-class QueryNames:
-    """The query parameters of each operation in an OpenAPI document.
+QueryNames = Mapping[tuple[str, str], Mapping[str, bool]]
+"""The query parameters of routes, by path and method, each with whether it may be repeated."""
 
-    Args:
-        load: returns the document, which takes half a second. It is called once, at first use;
-            concurrent callers wait for it.
-    """
 
-    def __init__(self, load: Callable[[], Mapping[str, Any]]) -> None:
-        self._load = load
-        self._loading = threading.Lock()
-        self._repeatable: dict[tuple[str, str], dict[str, bool]] = {}
+def query_names(document: Mapping[str, Any]) -> QueryNames:
+    """Return the query parameters of an OpenAPI document."""
+    return {
+        (path, method): {
+            item["name"]: item["schema"].get("type") == "array"
+            for item in operation.get("parameters", ())
+            if item["in"] == "query"
+        }
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
+    }
 
-    def read(self) -> None:
-        """Load the document unless it was loaded before."""
-        if self._repeatable:
-            return
-        with self._loading:
-            if not self._repeatable:
-                self._repeatable = {
-                    (path, method): {
-                        item["name"]: item["schema"].get("type") == "array"
-                        for item in operation.get("parameters", ())
-                        if item["in"] == "query"
-                    }
-                    for path, operations in self._load()["paths"].items()
-                    for method, operation in operations.items()
-                }
 
-    def require(self, request: Request) -> None:
-        """Raise InvalidInput if a query parameter is unknown to the route, or repeated."""
-        # Loading also builds the pydantic models, which must precede the parsing of a body.
-        self.read()
-        path = getattr(request.scope.get("route"), "path_format", "")
-        names = self._repeatable.get((path, request.method.lower()))
-        if not request.scope["query_string"] or names is None:
-            return
-        query = request.query_params
-        allowed = f"allowed: {', '.join(sorted(names))}" if names else "none is allowed"
-        problems = [
-            *(
-                _problem(item, f"unknown parameter; {allowed}")
-                for item in sorted(query.keys() - names.keys())
-            ),
-            *(
-                _problem(item, "must not be repeated")
-                for item in sorted(query.keys() & names.keys())
-                if not names[item] and len(query.getlist(item)) > 1
-            ),
-        ]
-        if problems:
-            raise invalid(problems[:MOST_PROBLEMS])
+def require_known(request: Request, names_of: QueryNames) -> None:
+    """Raise InvalidInput if a query parameter is unknown to the route, or repeated."""
+    path = getattr(request.scope.get("route"), "path_format", "")
+    names = names_of.get((path, request.method.lower()))
+    if not request.scope["query_string"] or names is None:
+        return
+    query = request.query_params
+    allowed = f"allowed: {', '.join(sorted(names))}" if names else "none is allowed"
+    problems = [
+        *(
+            _problem(item, f"unknown parameter; {allowed}")
+            for item in sorted(query.keys() - names.keys())
+        ),
+        *(
+            _problem(item, "must not be repeated")
+            for item in sorted(query.keys() & names.keys())
+            if not names[item] and len(query.getlist(item)) > 1
+        ),
+    ]
+    if problems:
+        raise invalid(problems[:MOST_PROBLEMS])
 
 
 def invalid(problems: list[dict[str, str]]) -> InvalidInput:

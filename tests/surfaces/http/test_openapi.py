@@ -91,8 +91,8 @@ ASKED: Mapping[str, dict[str, str]] = {
 """Of operations that ask for nothing by themselves."""
 TAKES_MORE = {"promote": 403, "get_metrics": 404}
 """A memory of a task that the request names; a server with figures: each has tests of its own."""
-HEADERS = {"authorization", "if-none-match"}
-"""Headers that the application reads: of others some are no HTTP, and uvicorn says so."""
+HEADERS = {"authorization"}
+"""The header that the application reads: of others some are no HTTP, and uvicorn says so."""
 
 
 NUMBERS = count()
