@@ -11,8 +11,6 @@ from __future__ import annotations
 import importlib
 import logging
 import os
-import socket
-import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -21,7 +19,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, Literal, TypeVar
-from urllib.parse import urlsplit
 
 import tenacity
 
@@ -166,30 +163,16 @@ def _key(api_key: str | Path | None) -> str | None:
         ) from None
 
 
-def load(connection: ModelConnection | None = None, *, chat: bool = False) -> None:
+def load(*, chat: bool = False) -> None:
     """Import what a call needs, so that it does not count against the timeout. Takes seconds.
 
     Raises:
         ExtraMissing: litellm is not installed.
-        ProviderUnavailable: the server of the connection is on this machine and not running.
     """
-    url = urlsplit((connection.api_base if connection is not None else None) or "")
-    if url.hostname in _LOOPBACK and "litellm" not in sys.modules:
-        place = url.hostname, url.port or 80
-        if _refuses(place):
-            raise _not_running("ConnectionRefusedError", f"{place[0]}:{place[1]}")
     # httpx and openai import the last two only at their first request.
     for name in ("openai", "httpx", "httpcore", *(("openai.resources",) if chat else ())):
         _module(name)
     _litellm()
-
-
-def _refuses(place: tuple[str, int]) -> bool:
-    try:
-        socket.create_connection(place, timeout=1.0).close()
-    except OSError as error:
-        return isinstance(error, ConnectionRefusedError)
-    return False
 
 
 class _Silence(logging.Filter):

@@ -63,7 +63,7 @@ class LitellmCompletion:
 
     def complete_json(self, system: str, user: str, schema: Mapping[str, Any]) -> Any:
         """See `CompletionProvider.complete_json`."""
-        _litellm.load(self._connection, chat=True)
+        _litellm.load(chat=True)
         response = _litellm.call(
             self._connection,
             "completion",

@@ -48,7 +48,7 @@ class LitellmEmbedding:
         inputs = [(i, prepared(text)) for i, text in enumerate(texts) if text.strip()]
         for start in range(0, len(inputs), BATCH_SIZE):
             batch = inputs[start : start + BATCH_SIZE]
-            _litellm.load(self._connection)
+            _litellm.load()
             response = _litellm.call(
                 self._connection,
                 "embedding",

@@ -38,7 +38,7 @@ def test_it_shows_files_an_answer_a_change_and_a_contradiction(shown: str) -> No
         assert " processed " in line
     answer = shown.split("$ memgraph recall ")[1].split("$ memgraph")[0]
     assert "a SQLite database" in answer
-    assert "0002-keep-the-loan-register-in-sqlite.md#L" in answer
+    assert "decisions/0002-keep-the-loan-register-in-sqlite.md:" in answer
     block = shown.split("$ memgraph context")[1].split("$ memgraph")[0]
     older = re.search(r"\[(\d+)\].*, probably changed by \[(\d+)\]: .*with Jonas", block)
     newer = re.search(r"\[(\d+)\].*, probably changes \[(\d+)\]: .*with Priya now", block)

@@ -188,7 +188,7 @@ def test_recall_tells_sources_and_explains_every_leg_and_modifier(cli: CommandLi
     source = ("--source-path", str(notes), "--locator", "L3-L4")
     kept = cli.remember("The shop closes at 20:00.", *source)
     out = cli("recall", "orc-1", "when does the shop close?", "--explain").out
-    assert f"from {notes}#L3-L4" in out
+    assert "Fact (notes.md:3): The shop closes at 20:00." in out
     [item] = cli.json("recall", "orc-1", "when does the shop close?")["items"]
     [row] = [line for line in out.splitlines() if line.startswith(f"{kept[-6:].lower()} ")]
     for leg, rank in item["legs"].items():
@@ -197,12 +197,12 @@ def test_recall_tells_sources_and_explains_every_leg_and_modifier(cli: CommandLi
         assert factor == 1 or f"{name} {factor:.4g}" in row
 
 
-def test_recall_shows_a_title_apart_and_says_what_it_lacked(
+def test_recall_shows_a_memory_as_one_line_and_says_what_it_lacked(
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cli.remember("Where the shop sells bread\n\nAt the counter.\nAnd at the door.")
-    lines = [line.strip() for line in cli("recall", "orc-1", "shop bread").out.splitlines()]
-    assert lines[1:3] == ["Where the shop sells bread", "At the counter. And at the door."]
+    told = cli("recall", "orc-1", "shop bread").out
+    assert ", Fact: Where the shop sells bread At the counter. And at the door. #" in told
     # Another model than the stored vectors are of.
     monkeypatch.setenv("MEMGRAPH_MEMORY__EMBEDDING__PROVIDER", "fake")
     found = cli.json("recall", "orc-1", "shop")

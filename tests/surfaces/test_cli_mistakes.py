@@ -110,7 +110,7 @@ def test_a_backup_is_restored_where_the_settings_of_the_new_name_point(
     assert stores["orc-1"] == stores["orc-3"] != stores["orc-2"]
 
 
-def test_a_narrow_output_shows_the_columns_that_matter_and_wraps_the_text(
+def test_a_narrow_output_wraps_the_text_and_no_ids(
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "The shop in the old town opens at nine on Mondays, and at ten on every other day."
@@ -125,10 +125,10 @@ def test_a_narrow_output_shows_the_columns_that_matter_and_wraps_the_text(
     assert listed[2].split()[:3] == [kept[-6:].lower(), "Fact", "active"]
     assert text in " ".join(" ".join(listed[2:]).split())
     receipts = lines("receipts", "orc-1")
-    assert receipts[0].split() == ["id", "query", "at", "memories"]
-    assert "(not kept)" in receipts[2]
-    assert "not shown: purpose" in receipts[3]
-    assert max(map(len, (*listed, *receipts[:4]))) <= 80
+    assert receipts[0].split() == ["id", "query", "at", "memories", "purpose"]
+    assert receipts[2].startswith("rcl_")
+    assert len(receipts[2].split()[0]) == len("rcl_") + 26
+    assert max(map(len, (*listed, *receipts))) <= 80
 
 
 def test_times_are_shown_in_the_zone_of_this_machine(

@@ -21,9 +21,6 @@ LINES_EVERY_S = 5.0
 _UNWRAPPED_WIDTH = 100_000
 # A table in a pipe is as wide as this.
 _TABLE_WIDTH = 120
-_GAP = 3
-# The least width at which the widest column of a table, which is wrapped, is readable.
-_MIN_WRAPPED = 30
 
 # Joiners that some scripts and emoji need, and that cannot reorder or hide text.
 _HARMLESS_FORMAT = frozenset("\u200c\u200d\u00ad")
@@ -119,28 +116,17 @@ class Screen:
             self.line(" " * indent + name.ljust(width) + value)
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Print a table with the columns in the order of their importance.
+        """Print a table without its empty columns; the first column is never wrapped.
 
-        In a pipe it is 120 characters wide, unless COLUMNS is set. If the width is too small, the
-        widest column but the first is wrapped. If that is not enough, the last columns are left out
-        and named below it. Empty columns are not shown.
+        In a pipe it is at most 120 characters wide, unless COLUMNS is set. What is wider is
+        wrapped, the widest columns first.
         """
         from rich.box import SIMPLE_HEAD
-        from rich.cells import cell_len
         from rich.table import Table
         from rich.text import Text
 
         cells = [[plain(cell) for cell in row] for row in rows]
         filled = [at for at in range(len(columns)) if at == 0 or any(row[at] for row in cells)]
-        widths = [max(map(cell_len, column)) for column in zip(columns, *cells, strict=True)]
-        wrapped = max(filled, key=lambda at: (at > 0, widths[at]))
-        console_width = self._console.width
-        width = _TABLE_WIDTH if console_width == _UNWRAPPED_WIDTH else console_width
-        least = [*widths]
-        least[wrapped] = min(widths[wrapped], _MIN_WRAPPED)
-        kept = [*filled]
-        while sum(least[at] + _GAP for at in kept) - _GAP > width and len(kept) > 2:
-            kept.remove(max(at for at in kept if at != wrapped))
         table = Table(
             box=SIMPLE_HEAD,
             pad_edge=False,
@@ -148,19 +134,15 @@ class Screen:
             header_style="bold",
             padding=(0, 2, 0, 0),
         )
-        fits = sum(least[at] + _GAP for at in kept) - _GAP <= width
-        for at in kept:
-            is_fixed = fits and at != wrapped
-            table.add_column(Text(columns[at]), overflow="fold", no_wrap=is_fixed)
+        for at in filled:
+            table.add_column(Text(columns[at]), overflow="fold", no_wrap=at == 0)
         for row in cells:
-            table.add_row(*(Text(row[at]) for at in kept))
+            table.add_row(*(Text(row[at]) for at in filled))
+        width = self._console.width
         with self._console.capture() as printed:
-            self._console.print(table, width=width)
+            self._console.print(table, width=_TABLE_WIDTH if width == _UNWRAPPED_WIDTH else width)
         for line in printed.get().splitlines():
             self._console.file.write(line.rstrip() + "\n")
-        if kept != filled:
-            names = ", ".join(columns[at] for at in filled if at not in kept)
-            self.line(f"not shown: {names} (use a wider terminal or --json)", style="dim")
 
 
 def note(text: str) -> None:

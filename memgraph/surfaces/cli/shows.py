@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.ids import short_id
 from memgraph.model.context import Answer, BuiltBulletin, ContextBlock
-from memgraph.model.enums import MarkKind
+from memgraph.model.enums import MarkKind, MemoryStatus
 from memgraph.model.graph import Case, Contradiction, ContradictionPage
 from memgraph.model.recall import Bundle, Degraded, Mark, RecallItem
 from memgraph.model.values import Edge, Memory, Outcome, StoredSource
 from memgraph.rules.lifecycle import contradiction_state
 from memgraph.surfaces.cli.formats import (
-    below_drop_zone,
     date_of,
     day,
     edge_line,
@@ -74,12 +74,22 @@ def _outcome(screen: Screen, outcome: Outcome, _: Call) -> None:
 
 
 def _bundle(screen: Screen, bundle: Bundle, call: Call) -> None:
+    """Print memories as the lines of a prompt, best first; an open mark has its short id."""
+    from memgraph.rules.lines import line_of, records
+
     if not bundle.items:
         is_too_small = "token_budget" in bundle.cut_reasons
         screen.line("the token budget is too small" if is_too_small else "no memory matches")
+        _degraded(bundle.degraded)
+        return
     places = {item.memory.memory_id: f"[{n}]" for n, item in enumerate(bundle.items, start=1)}
+    lines = []
     for item in bundle.items:
-        _recalled(screen, item, places)
+        memory = item.memory
+        text, handle = short(memory.content, TEXT_CHARS), short_id(memory.memory_id)
+        line = line_of(memory, item.source, text, handle=handle)
+        lines.append(replace(line, notes=tuple(_notes(item, places))))
+    screen.block(records(lines).rstrip())
     marks = {mark.edge_id for item in bundle.items for mark in item.marks}
     edges = [
         edge
@@ -97,24 +107,16 @@ def _bundle(screen: Screen, bundle: Bundle, call: Call) -> None:
     _degraded(bundle.degraded)
 
 
-def _recalled(screen: Screen, item: RecallItem, places: Mapping[str, str]) -> None:
-    memory = item.memory
-    status = "" if memory.status.value == "active" else f", {memory.status.value}"
-    speaker = "" if memory.source_role is None else f", {memory.source_role}"
-    place = places[memory.memory_id]
-    date = date_of(memory, item.source)
-    screen.heading(f"{place} {memory.memory_id}  {memory.type.value}{status}, {date}{speaker}")
-    # The texts of records and documents begin with a title on its own line.
-    title, _, text = memory.content.strip().partition("\n")
-    for part in (title, text) if text else (memory.content,):
-        screen.block(short(part, TEXT_CHARS), indent=3)
-    screen.line(f"   from {below_drop_zone(item.citation)}", style="dim")
+def _notes(item: RecallItem, places: Mapping[str, str]) -> Iterator[str]:
+    def named(memory_id: str) -> str:
+        return places.get(memory_id) or f"#{short_id(memory_id)}"
+
+    if item.memory.status is not MemoryStatus.ACTIVE:
+        yield item.memory.status.value
     for mark in item.marks:
-        other = places.get(mark.memory_id) or f"#{short_id(mark.memory_id)}"
-        screen.line(f"   {mark.relation} {other}{_odds(mark)}", style="yellow")
+        yield f"{mark.relation} {named(mark.memory_id)}{_odds(mark)}"
     if item.brought_by is not None:
-        brought_by = places.get(item.brought_by) or f"#{short_id(item.brought_by)}"
-        screen.line(f"   shown because of {brought_by}", style="dim")
+        yield f"shown because of {named(item.brought_by)}"
 
 
 def _odds(mark: Mark) -> str:
