@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, TypedDict
 
-from pydantic import Field, InstanceOf
+from pydantic import Field, InstanceOf, field_validator, model_validator
 
 from memgraph.errors import InvalidInput
 from memgraph.model.context import ContextPackage, ContextRequest, ContextTier, Task, Tokens
 from memgraph.model.enums import CapturedBy, MemoryType, Scope, Sensitivity, SourceType
 from memgraph.model.recall import Degraded
 from memgraph.model.values import (
-    MAX_CONTENT_CHARS,
     Edge,
     Memory,
     Millis,
@@ -21,7 +20,6 @@ from memgraph.model.values import (
     Reason,
     Source,
     StoredSource,
-    Text,
     Unit,
     Value,
 )
@@ -331,19 +329,33 @@ class EvidenceBundle(ResultWithWarnings):
 
 
 class DiagnosisFinding(Value):
-    """A finding of a diagnosis.
+    """A finding of a diagnosis; a text stands for a finding with this content.
 
     Attributes:
+        content: one that cannot be stored is rejected, and the other findings are stored.
+        type: any but Identity, which only a person can state.
         caused_by: ids of the memories that caused it; None: those of the evidence that it cites.
         importance, confidence: capped at the maximum of a proposal.
     """
 
-    content: Annotated[Text, Field(min_length=1, max_length=MAX_CONTENT_CHARS)]
+    content: AnyText
     type: MemoryType = MemoryType.OBSERVATION
     importance: Annotated[int, Field(ge=0, le=100)] | None = None
     confidence: Unit | None = None
     caused_by: Annotated[tuple[Name, ...], Field(max_length=MAX_REFERENCES)] | None = None
     tags: Annotated[tuple[Name, ...], Field(max_length=MAX_REFERENCES)] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_text(cls, value: Any) -> Any:
+        return {"content": value} if isinstance(value, str) else value
+
+    @field_validator("type")
+    @classmethod
+    def _not_identity(cls, value: MemoryType) -> MemoryType:
+        if value is MemoryType.IDENTITY:
+            raise ValueError("only a person can state an Identity")
+        return value
 
 
 class FindingsInput(TurnInput):

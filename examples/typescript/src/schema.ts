@@ -2147,9 +2147,11 @@ export interface components {
             memory_id: string;
         };
         /**
-         * @description A finding of a diagnosis.
+         * @description A finding of a diagnosis; a text stands for a finding with this content.
          *
          *     Attributes:
+         *         content: one that cannot be stored is rejected, and the other findings are stored.
+         *         type: any but Identity, which only a person can state.
          *         caused_by: ids of the memories that caused it; None: those of the evidence that it cites.
          *         importance, confidence: capped at the maximum of a proposal.
          */

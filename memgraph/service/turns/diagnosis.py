@@ -12,47 +12,49 @@ from zoneinfo import ZoneInfo
 
 from memgraph.errors import InvalidInput
 from memgraph.graph.subgraph import subgraph
-from memgraph.graph.trace import trace
+from memgraph.graph.trace import MAX_DEPTH
+from memgraph.graph.walk import Walk
 from memgraph.ids import short_id
 from memgraph.model.columns import DEFAULT_IMPORTANCE
 from memgraph.model.context import BlockFormat
-from memgraph.model.enums import CapturedBy, EdgeType, MemoryType, Scope, Sensitivity, SourceType
+from memgraph.model.enums import CapturedBy, EdgeType, Scope, Sensitivity, SourceType
 from memgraph.model.recall import RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptItem
 from memgraph.model.turns import (
-    MAX_FINDINGS,
+    MAX_EVIDENCE,
     DiagnosisFinding,
     EvidenceBundle,
     EvidenceItem,
+    FindingsInput,
     InquiryInput,
     RejectedPart,
     TurnFields,
     TurnInput,
     WriteBackResult,
 )
-from memgraph.model.values import Edge, Memory, Value, validated
+from memgraph.model.values import Edge, EdgeInput, Memory, MemoryInput
 from memgraph.operations.context.block import new_mark
 from memgraph.operations.read.recall import answer
 from memgraph.operations.tools.rules import sensitivity_of
 from memgraph.rules.budget import token_cost
+from memgraph.rules.evidence import BASIS_EDGES
 from memgraph.rules.lifecycle import contradiction_state, is_change_mark
 from memgraph.rules.lines import in_time, line_of, render
 from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_IMPORTANCE
 from memgraph.rules.scope import Viewer
 from memgraph.rules.similarity import MEMORY_ID
 from memgraph.rules.sources import citation
-from memgraph.rules.workflow import DEFAULT_CONFIDENCE, WorkflowCandidate
+from memgraph.rules.workflow import DEFAULT_CONFIDENCE
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.service.turns.base import query_of, unfit
-from memgraph.service.turns.write_back import WriteBackHooks, links_of, memory_input, stored
+from memgraph.service.turns.write_back import WriteBackHooks, stored
 from memgraph.store import sources
-from memgraph.store.graph import visible_memories
+from memgraph.store.graph import Direction, visible_memories
 from memgraph.store.receipts import NewReceipt
 from memgraph.store.visibility import STANDING, View
 
 PURPOSE = "on_diagnostics"
 _ASKED: Final = {*TurnInput.model_fields, "memory_ids"} - {"deadline_ms"}
-MAX_TRACED = 8
 RELATIONS = "Relations of these records, by id:"
 _CITED = re.compile(rf"\b{MEMORY_ID}\b|(?<=#)\w+")
 _WIDTH = (Scope.SESSION, Scope.PROJECT, Scope.GLOBAL)
@@ -125,19 +127,14 @@ def gather(
 
 def _asked(opened: OpenOrchestrator, viewer: Viewer, inquiry: InquiryInput) -> list[str]:
     """Return the visible ids of the requested memories and the run's, then of their evidence."""
-    view = View(viewer, None, STANDING)
+    view, run_id = View(viewer, None, STANDING), inquiry.workflow_run_id
     with opened.database.read() as snapshot:
         run: list[str] = []
-        if inquiry.workflow_run_id is not None:
-            limit = inquiry.max_nodes + 1
-            run = sources.of_run(snapshot, inquiry.workflow_run_id, view, limit=limit)
+        if run_id is not None:
+            run = sources.of_run(snapshot, run_id, view, limit=inquiry.max_nodes + 1)
         visible = list(visible_memories(snapshot, [*inquiry.memory_ids, *run], view))
-        links = [
-            link
-            for memory_id in visible[:MAX_TRACED]
-            for link in trace(snapshot, View(viewer), memory_id).grounds
-        ]
-    return visible + [link.memory_id for link in links]
+        behind = Walk(snapshot, view, BASIS_EDGES, MAX_DEPTH, MAX_EVIDENCE, derivations=True)
+        return visible + [link.memory_id for link in behind.links(visible, Direction.OUT)]
 
 
 def _within(
@@ -235,14 +232,8 @@ class DiagnosisHooks(WriteBackHooks):
                 the evidence belongs to another project or task, or contains another agent's
                 private memories.
         """
-        call = self._begin("record_findings", TurnInput, turn)
+        call = self._begin("record_findings", FindingsInput, turn, findings=findings)
         place = call.turn
-        # A text or a finding is iterable, too, but is one and no list.
-        if not isinstance(findings, Iterable) or isinstance(findings, str | Mapping | Value):
-            raise InvalidInput("findings must be a list", field="findings")
-        parsed = [_finding(each) for each in findings]
-        if len(parsed) > MAX_FINDINGS:
-            raise InvalidInput(f"at most {MAX_FINDINGS} findings are accepted", field="findings")
         if isinstance(evidence, EvidenceBundle):
             evidence = [item.memory for item in evidence.items]
         memories = tuple(evidence)
@@ -250,16 +241,13 @@ class DiagnosisHooks(WriteBackHooks):
         # It sees what it stores in the shelter, to recognise duplicates.
         inside = {f"{shelter['scope'].tier}_id": shelter["scope_id"]} if shelter["scope_id"] else {}
         handle = self._handle(self._viewer(place.model_copy(update=inside), self._writing))
-        candidates = [
-            _candidate(finding, number, memories)
-            for number, finding in enumerate(parsed)
-            if finding is not None
-        ]
-        rejected = tuple(
-            RejectedPart(locator=f"/{number}", code="content")
-            for number, finding in enumerate(parsed)
-            if finding is None
-        )
+        kept: dict[str, DiagnosisFinding] = {}
+        rejected: list[RejectedPart] = []
+        for number, finding in enumerate(place.findings):
+            if unfit(finding.content) is None:
+                kept[f"f{number}"] = finding
+            else:
+                rejected.append(RejectedPart(locator=f"/{number}", code="content"))
 
         def work() -> WriteBackResult:
             # Evidence that was erased in the meantime is left out.
@@ -267,25 +255,30 @@ class DiagnosisHooks(WriteBackHooks):
             grounds = tuple(each.memory_id for each in memories if each.memory_id in visible)
             source = place.source(SourceType.DIAGNOSTICS, CapturedBy.EXTRACTOR)
             fields = {**shelter, "source": source, "derived_from": grounds}
-            inputs = [memory_input(candidate, **fields) for candidate in candidates]
-            return stored(handle, inputs, links_of(candidates))
+            inputs = [_memory(key, finding, fields) for key, finding in kept.items()]
+            links = [
+                EdgeInput(from_id=f"#{key}", to_id=cause, edge_type=EdgeType.CAUSED_BY)
+                for key, finding in kept.items()
+                for cause in _causes(finding, memories)
+            ]
+            return stored(handle, inputs, links)
 
         written = self._write(call, work, WriteBackResult(acknowledged=False))
         return written.model_copy(update={"rejected": (*rejected, *written.rejected)})
 
 
-def _finding(value: object) -> DiagnosisFinding | None:
-    """Return a validated finding, or None if its text cannot be stored."""
-    if isinstance(value, str):
-        return None if unfit(value) else DiagnosisFinding(content=value.strip())
-    if not isinstance(value, DiagnosisFinding | Mapping):
-        raise InvalidInput(
-            "a finding must be a text, a DiagnosisFinding or its fields", field="findings"
-        )
-    finding = validated(DiagnosisFinding, dict(value))
-    if finding.type is MemoryType.IDENTITY:
-        raise InvalidInput("only a person can state an Identity", field="type")
-    return None if unfit(finding.content) else finding
+def _memory(key: str, finding: DiagnosisFinding, fields: Mapping[str, Any]) -> MemoryInput:
+    chosen, confidence = finding.importance, finding.confidence
+    importance = DEFAULT_IMPORTANCE[finding.type] if chosen is None else chosen
+    return MemoryInput(
+        key=key,
+        content=finding.content.strip(),
+        type=finding.type,
+        importance=min(importance, MAX_IMPORTANCE),
+        confidence=min(DEFAULT_CONFIDENCE if confidence is None else confidence, MAX_CONFIDENCE),
+        tags=finding.tags,
+        **fields,
+    )
 
 
 def _causes(finding: DiagnosisFinding, grounds: Sequence[Memory]) -> tuple[str, ...]:
@@ -294,25 +287,8 @@ def _causes(finding: DiagnosisFinding, grounds: Sequence[Memory]) -> tuple[str, 
         return tuple(dict.fromkeys(finding.caused_by))
     ids = [memory.memory_id for memory in grounds]
     known = {name: each for each in ids for name in (each, short_id(each))}
-    names = [name if name in known else name.lower() for name in _CITED.findall(finding.content)]
-    return tuple(dict.fromkeys(known[name] for name in names if name in known))
-
-
-def _candidate(
-    finding: DiagnosisFinding, number: int, grounds: Sequence[Memory]
-) -> WorkflowCandidate:
-    chosen, confidence = finding.importance, finding.confidence
-    importance = DEFAULT_IMPORTANCE[finding.type] if chosen is None else chosen
-    return WorkflowCandidate(
-        key=f"f{number}",
-        content=finding.content,
-        type=finding.type,
-        importance=min(importance, MAX_IMPORTANCE),
-        confidence=min(DEFAULT_CONFIDENCE if confidence is None else confidence, MAX_CONFIDENCE),
-        locator=f"/{number}",
-        tags=finding.tags,
-        caused_by=list(_causes(finding, grounds)),
-    )
+    cited = [name if name in known else name.lower() for name in _CITED.findall(finding.content)]
+    return tuple(dict.fromkeys(known[name] for name in cited if name in known))
 
 
 def _restrictions(
