@@ -130,9 +130,6 @@ def voice_of(role: str | None, told_as: str | None = None) -> SpeakerRole:
     return SpeakerRole.PERSON if lower in PERSONS else SpeakerRole.NAMED
 
 
-# Events of sessions, for the callbacks of the host.
-
-
 class SessionCompleted(Value):
     """A conversation has ended; its turns may be consolidated."""
 
@@ -141,14 +138,4 @@ class SessionCompleted(Value):
     session_id: Name
 
 
-class SessionConsolidated(Value):
-    """All turns of a session were consolidated. ``facts``: the number of added memories."""
-
-    topic: ClassVar = "memory.session_consolidated"
-
-    session_id: Name
-    facts: int = 0
-
-
-SessionEvent = SessionCompleted | SessionConsolidated
-SessionCallback = Callable[[SessionEvent], object]
+SessionCallback = Callable[[SessionCompleted], object]

@@ -27,14 +27,14 @@ class Events(WritingHandle[F], group="events"):
 
     @local
     def subscribe(self, callback: SessionCallback) -> None:
-        """Call ``callback`` whenever this process has completed or consolidated a session.
+        """Call ``callback`` whenever this process has completed a session.
 
-        It gets a ``SessionCompleted`` or ``SessionConsolidated`` after the change is committed, in
-        a thread of its own, or in the thread that wrote if the service has no background. What it
-        raises is logged. Events are not stored: one that could not be delivered before the process
-        ended is lost, and the session itself still waits for consolidation
-        (``sessions.list(pending=True)``). Callbacks belong to the host: they get the events of
-        every session, whatever this handle's viewer may see.
+        It gets a ``SessionCompleted`` after the change is committed, in a thread of its own, or in
+        the thread that wrote if the service has no background. What it raises is logged. Events are
+        not stored: one that could not be delivered before the process ended is lost, and the
+        session itself still waits for consolidation (``sessions.list(pending=True)``). Callbacks
+        belong to the host: they get the events of every session, whatever this handle's viewer may
+        see.
         """
         self._service.session_callbacks(self.name).add(callback)
 

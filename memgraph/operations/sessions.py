@@ -9,7 +9,7 @@ from pydantic import Field
 
 from memgraph.errors import NotFound
 from memgraph.model.access import Permission
-from memgraph.model.conversation import SessionCompleted, SessionInfo, SessionPlace
+from memgraph.model.conversation import SessionInfo, SessionPlace
 from memgraph.model.operation import F, WireFormat, WireResult, operation
 from memgraph.model.remote import Limit as PageLimit, SessionEnded, SessionPage
 from memgraph.model.values import MAX_NAME_CHARS, Name
@@ -81,5 +81,5 @@ class Sessions(Handle[F], group="sessions", tag="conversations"):
             if session.state is not SessionState.OPEN:
                 return False
             sessions.complete(transaction, [session_id])
-            transaction.session_events.append(SessionCompleted(session_id=session_id))
+            transaction.completed_sessions.append(session_id)
         return True

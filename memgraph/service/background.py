@@ -5,12 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, wait
 from math import inf
-from typing import Final
 
 from memgraph.errors import MemgraphError
-from memgraph.model.conversation import SessionCallback, SessionEvent
+from memgraph.model.conversation import SessionCallback, SessionCompleted
 from memgraph.operations.threads import DaemonThreads
 
 Stop = Callable[[], bool]
@@ -154,12 +152,8 @@ class BackgroundWork:
             self._woken, self._due, self._latest = False, inf, inf
 
 
-PATIENCE_S: Final = 3.0
-"""The seconds that ``close`` waits for callbacks that are running."""
-
-
 class SessionCallbacks:
-    """The callbacks of one orchestrator in this process. Thread-safe.
+    """The callbacks of one orchestrator in this process, for the ends of sessions. Thread-safe.
 
     Args:
         failed: called with the error that a callback raised.
@@ -170,11 +164,6 @@ class SessionCallbacks:
         self._failed = failed
         self._callbacks: tuple[SessionCallback, ...] = ()
         self._thread = DaemonThreads(1, "memgraph-callbacks") if threaded else None
-        self._last: Future[None] = Future()
-        self._last.set_result(None)
-        # The thread that calls, or called last.
-        self._caller: threading.Thread | None = None
-        self._closed = False
 
     def add(self, callback: SessionCallback) -> None:
         """Add a callback, unless it was added before."""
@@ -187,28 +176,18 @@ class SessionCallbacks:
         self._callbacks = tuple(item for item in before if item != callback)
         return len(self._callbacks) < len(before)
 
-    def announce(self, events: Sequence[SessionEvent]) -> None:
-        """Call every callback with events that were committed."""
-        if not events or not self._callbacks:
+    def announce(self, session_ids: Sequence[str]) -> None:
+        """Call every callback with sessions whose end was committed."""
+        if not session_ids or not self._callbacks:
             return
         if self._thread is None:
-            self._call(events)
+            self._call(session_ids)
         else:
-            self._last = self._thread.submit(self._call, events)
+            self._thread.submit(self._call, session_ids)
 
-    def close(self) -> None:
-        """Wait for the current call, for a few seconds; drop the events that still wait."""
-        self._closed = True
-        # A callback may close its own service: a thread cannot wait for itself.
-        if self._caller is not threading.current_thread():
-            wait([self._last], PATIENCE_S)
-
-    def _call(self, events: Sequence[SessionEvent]) -> None:
-        self._caller = threading.current_thread()
-        for event in events:
+    def _call(self, session_ids: Sequence[str]) -> None:
+        for event in (SessionCompleted(session_id=session_id) for session_id in session_ids):
             for callback in self._callbacks:
-                if self._closed:
-                    return
                 try:
                     callback(event)
                 # The error is logged, and the other callbacks and events follow.

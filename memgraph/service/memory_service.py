@@ -388,8 +388,6 @@ class MemoryService:
             self.turns.close()
         self.intake.stop()
         self.stores.close()
-        for callbacks in list(self._callbacks.values()):
-            callbacks.close()
         self.pool.close()
 
     def __enter__(self) -> MemoryService:

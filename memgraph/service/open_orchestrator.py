@@ -260,7 +260,7 @@ class OpenOrchestrator:
                     self.log.failure(
                         "journal.anchor", JournalBroken(f"the anchor is {anchor_state}")
                     )
-        self.callbacks.announce(transaction.session_events)
+        self.callbacks.announce(transaction.completed_sessions)
 
     @contextmanager
     def _writing(self, after_commit: Callable[[], None]) -> Iterator[Transaction]:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
 
 from memgraph.model.conversation import SessionInfo, SessionPlace
-from memgraph.model.enums import CapturedBy, MemoryKind, MemoryStatus
+from memgraph.model.enums import MemoryKind, MemoryStatus
 from memgraph.rules.conversations import SessionState
 from memgraph.store import tables
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
@@ -387,18 +387,6 @@ def same_facts(
         .order_by(m.c.pk.desc())
     )
     return dict(snapshot.rows(query, place._asdict(), at=at))
-
-
-def extracted_facts(snapshot: Snapshot, session_id: str) -> int:
-    """Return the number of facts ever extracted from a session."""
-    m, s = tables.memories.alias("m"), tables.sources.alias("s")
-    query = (
-        sa.select(sa.func.count())
-        .select_from(m.join(s, s.c.source_id == m.c.source_id))
-        .where(m.c.session_id == bound(session_id), m.c.kind == MemoryKind.FACT)
-        .where(s.c.captured_by == CapturedBy.EXTRACTOR)
-    )
-    return int(snapshot.scalar(query))
 
 
 def derived_from(snapshot: Snapshot, memory_id: str) -> set[str]:

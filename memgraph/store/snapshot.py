@@ -14,7 +14,6 @@ from memgraph.errors import DatabaseCorrupt
 from memgraph.store.statements import BuiltStatement, Executed, SkippedRows, Values
 
 if TYPE_CHECKING:
-    from memgraph.model.conversation import SessionEvent
     from memgraph.store.engine import Engine
 
 T = TypeVar("T")
@@ -140,17 +139,17 @@ class JournalledTransaction(Transaction):
         at: when it began, in milliseconds since 1970; everything it writes has this time.
         actor: the actor's name in the journal.
         entries: the entries to append to the journal at commit.
-        session_events: the events for the host's callbacks after the commit.
+        completed_sessions: the ids of sessions for the host's callbacks after the commit.
     """
 
-    __slots__ = ("actor", "at", "entries", "session_events")
+    __slots__ = ("actor", "at", "completed_sessions", "entries")
 
     def __init__(self, transaction: Transaction, at: int, actor: str) -> None:
         super().__init__(transaction.connection, transaction.engine)
         self.at = at
         self.actor = actor
         self.entries: list[NewEntry] = []
-        self.session_events: list[SessionEvent] = []
+        self.completed_sessions: list[str] = []
 
     def record(self, entries: Sequence[NewEntry]) -> None:
         """Add journal entries, which are appended at commit."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +11,10 @@ import pytest
 from memgraph import MemoryKind, MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.clock import FixedClock
 from memgraph.errors import Conflict, InvalidInput, NotFound
-from memgraph.model.conversation import (
-    AgentTurn,
-    SessionCompleted,
-    SessionConsolidated,
-    SessionEvent,
-    SessionInfo,
-    UserTurn,
-)
+from memgraph.model.conversation import AgentTurn, SessionCompleted, SessionInfo, UserTurn
 from memgraph.model.sources import Document
 from memgraph.model.values import EpisodeInput, MemoryInput
-from memgraph.service import background, pool
+from memgraph.service import pool
 
 
 def say(orc: Orchestrator, session_id: str, role: str = "user", **fields: Any) -> str:
@@ -30,15 +22,15 @@ def say(orc: Orchestrator, session_id: str, role: str = "user", **fields: Any) -
 
 
 @pytest.fixture
-def told(orc: Orchestrator) -> list[SessionEvent]:
+def told(orc: Orchestrator) -> list[SessionCompleted]:
     """The events of sessions, in their order."""
-    found: list[SessionEvent] = []
+    found: list[SessionCompleted] = []
     orc.events.subscribe(found.append)
     return found
 
 
-def completed(told: list[SessionEvent]) -> list[str]:
-    return [each.session_id for each in told if isinstance(each, SessionCompleted)]
+def completed(told: list[SessionCompleted]) -> list[str]:
+    return [each.session_id for each in told]
 
 
 def known(orc: Orchestrator) -> dict[str, SessionInfo]:
@@ -74,7 +66,7 @@ def test_a_published_turn_says_itself_what_it_is(orc: Orchestrator) -> None:
 
 
 def test_a_new_session_completes_the_open_ones_once_and_a_later_turn_opens_one_again(
-    orc: Orchestrator, told: list[SessionEvent]
+    orc: Orchestrator, told: list[SessionCompleted]
 ) -> None:
     for session in ("a", "a", "b", "b", "a"):
         say(orc, session)
@@ -92,7 +84,7 @@ def test_a_new_session_completes_the_open_ones_once_and_a_later_turn_opens_one_a
 
 @pytest.mark.engines
 def test_a_turn_opens_what_was_consolidated_and_only_it_is_pending(
-    orc: Orchestrator, told: list[SessionEvent]
+    orc: Orchestrator, told: list[SessionCompleted]
 ) -> None:
     consolidate(orc, "a", say(orc, "a"))
     say(orc, "b")
@@ -107,7 +99,7 @@ def test_a_turn_opens_what_was_consolidated_and_only_it_is_pending(
 
 @pytest.mark.parametrize("way", ["one by one", "many", "a document"])
 def test_turns_from_elsewhere_tell_of_their_sessions_alone(
-    orc: Orchestrator, told: list[SessionEvent], way: str
+    orc: Orchestrator, told: list[SessionCompleted], way: str
 ) -> None:
     say(orc, "live")
     turn: dict[str, Any] = {"kind": MemoryKind.EPISODE, "session_id": "old", "source_role": "user"}
@@ -202,30 +194,25 @@ def say_in(orc: Orchestrator, *sessions: str) -> None:
         orc.save_episode("We moved to Leeds in May.", session_id=session, source_role="user")
 
 
-def test_a_callback_hears_of_the_end_and_of_the_consolidation(orc: Orchestrator) -> None:
-    heard: list[SessionEvent] = []
+def test_a_callback_hears_of_the_end(orc: Orchestrator) -> None:
+    heard: list[SessionCompleted] = []
     orc.events.subscribe(heard.append)
-    orc.save_episode("TODO: find a flat in Leeds.", session_id="a", source_role="user")
     say_in(orc, "a", "b")
-    orc.jobs.run("consolidation", session_id="a")
-    assert heard == [
-        SessionCompleted(session_id="a"),
-        SessionConsolidated(session_id="a", facts=1),
-    ]
+    assert heard == [SessionCompleted(session_id="a")]
     assert orc.events.unsubscribe(heard.append) is True
     assert orc.events.unsubscribe(heard.append) is False
     say_in(orc, "c")
-    assert len(heard) == 2
+    assert len(heard) == 1
 
 
 def test_nothing_is_announced_that_was_not_committed(orc: Orchestrator) -> None:
-    heard: list[SessionEvent] = []
+    heard: list[SessionCompleted] = []
     say_in(orc, "a")
     orc.events.subscribe(heard.append)
 
     def interrupted() -> None:
         with orc._service.opened(orc.name) as opened, opened.transaction("test") as transaction:
-            transaction.session_events.append(SessionCompleted(session_id="a"))
+            transaction.completed_sessions.append("a")
             raise Conflict("no")
 
     with pytest.raises(Conflict):
@@ -236,12 +223,12 @@ def test_nothing_is_announced_that_was_not_committed(orc: Orchestrator) -> None:
 def test_a_callback_may_write_and_what_another_raises_stops_it_not(
     orc: Orchestrator, service: MemoryService
 ) -> None:
-    def note(event: SessionEvent) -> None:
+    def note(event: SessionCompleted) -> None:
         # What was committed is seen.
         [session] = [each for each in orc.sessions.list() if each.session_id == event.session_id]
         orc.remember(f"{session.turns} turn in {event.session_id}.")
 
-    def fail(_event: SessionEvent) -> None:
+    def fail(_event: SessionCompleted) -> None:
         raise ValueError("secret")
 
     orc.events.subscribe(fail)
@@ -259,7 +246,7 @@ def test_in_the_background_no_write_waits_for_a_callback(
 ) -> None:
     go, came = threading.Event(), threading.Event()
 
-    def slow(_event: SessionEvent) -> None:
+    def slow(_event: SessionCompleted) -> None:
         came.set()
         go.wait(PATIENCE_S)
 
@@ -275,22 +262,3 @@ def test_in_the_background_no_write_waits_for_a_callback(
         say_in(orc, "b")
         assert not go.is_set()
         go.set()
-
-
-def test_a_callback_may_close_its_own_service(tmp_path: Path) -> None:
-    took: list[float] = []
-    closed = threading.Event()
-    config = {"memory.embedding.provider": "none"}
-    service = MemoryService(tmp_path, environ={}, config=config)
-
-    def close(_event: SessionEvent) -> None:
-        began = time.monotonic()
-        service.close()
-        took.append(time.monotonic() - began)
-        closed.set()
-
-    orc = service.orchestrator("orc-1", create=True)
-    orc.events.subscribe(close)
-    say_in(orc, "a", "b")
-    assert closed.wait(PATIENCE_S)
-    assert took[0] < background.PATIENCE_S

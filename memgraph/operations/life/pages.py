@@ -22,7 +22,7 @@ from memgraph.consolidation.drafts import (
 )
 from memgraph.consolidation.labels import LabelExtractor
 from memgraph.consolidation.ports import Extractor, PageProposal, PageUnread, TurnPage
-from memgraph.model.conversation import SPEAKER_NAME, SessionConsolidated, SpeakerRole, voice_of
+from memgraph.model.conversation import SPEAKER_NAME, SpeakerRole, voice_of
 from memgraph.model.enums import EntityType, MemoryType, Sensitivity
 from memgraph.model.jobs import RejectedItem
 from memgraph.model.values import EdgeInput
@@ -294,11 +294,6 @@ def write_page(
         queries.note_consolidated(
             transaction, session_id, through, consolidated_at, by_model=work.by_model
         )
-        if is_last:
-            fact_count = queries.extracted_facts(transaction, session_id)
-            transaction.session_events.append(
-                SessionConsolidated(session_id=session_id, facts=fact_count)
-            )
         stored_count = sum(fact.outcome == "stored" for fact in report.facts)
         details = {
             "session_id": session_id,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.errors import AccessDenied, NotFound
 from memgraph.ids import IdSource
-from memgraph.model.conversation import TOLD_AS, AgentTurn, SessionCompleted, UserTurn, voice_of
+from memgraph.model.conversation import TOLD_AS, AgentTurn, UserTurn, voice_of
 from memgraph.model.entities import METADATA
 from memgraph.model.enums import ComparisonStage, MemoryKind, MemoryStatus
 from memgraph.model.values import EdgeInput, EpisodeInput, MemoryInput, Outcome
@@ -509,7 +509,7 @@ def _note_turns(
         ends = {name: session.completed_at for name, session in sessions_by_id.items()}
         ends |= dict.fromkeys(completed, transaction.at)
     sessions.note_turns(transaction, following, ends)
-    transaction.session_events += [SessionCompleted(session_id=name) for name in completed]
+    transaction.completed_sessions += completed
 
 
 def with_canonical_source(
