@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from sampling import WHOLE
 
-MARK = "01234567"
+MARK = "012345"
 NUMBER = 20_000 if WHOLE else 2_000
 LONGEST = 32_000
 

@@ -13,7 +13,6 @@ from memgraph.model.context import BlockFormat
 from memgraph.rules.blocks import BLOCK_INTRO
 from memgraph.rules.budget import counted, token_cost
 from memgraph.rules.lines import (
-    WIDEST_MARK,
     BlockLine,
     cost_of,
     fenced,
@@ -54,7 +53,7 @@ class BlockPlan:
 
     Attributes:
         budget_tokens: the most tokens of the whole text.
-        mark: the mark of the fence, 8 hexadecimal digits.
+        mark: the mark of the fence, 6 digits.
         stems: the stems of the question's words, around which long texts are cut.
         max_lines: the most lines; None: as many as fit.
         head: lines within the fence before all others, each with its newline.
@@ -127,7 +126,7 @@ def filled(candidates: Sequence[Candidate], plan: BlockPlan) -> FilledBlock:
         cut, cost = _fitting(group, limit, room, plan)
         if any(line.others for line in cut):
             # Lines that name each other cost more or less together: their marks, times, quotations.
-            text = replace(plan, mark=WIDEST_MARK).text_of(named([*chain(*groups), *cut]))
+            text = plan.text_of(named([*chain(*groups), *cut]))
             cost = token_cost(text) - (plan.budget_tokens - room)
         missing = sum(max(_LEAST_LINE - counted(line.text), 0) for line in cut)
         if cost + (missing if placed and passed_over else 0) > room:

@@ -6,7 +6,6 @@ block's lines, with one numbering through all sections; each memory has one line
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from enum import StrEnum
 from itertools import islice, zip_longest
 
 from memgraph.model.context import BulletinLine
-from memgraph.rules.blocks import MARK_DIGITS, cut
+from memgraph.rules.blocks import cut, mark_from
 from memgraph.rules.lines import BlockLine, fenced, named, record, records
 
 MAX_CHARS = 4_000
@@ -243,4 +242,4 @@ def _total(total: int) -> str:
 def _text(sections: Iterable[str]) -> str:
     """Return the sections between marks that come from them, so that equal content is equal."""
     body = "\n".join(sections)
-    return fenced(body, hashlib.sha256(body.encode()).hexdigest()[:MARK_DIGITS])
+    return fenced(body, mark_from(body))

@@ -42,7 +42,7 @@ from memgraph.text.dates import in_words, period_of
 from memgraph.text.sentences import split_sentences
 
 UNDATED = "undated"
-_MARK = re.compile(rf"[0-9a-f]{{{MARK_DIGITS}}}")
+_MARK = re.compile(rf"[0-9]{{{MARK_DIGITS}}}")
 _IN_JSON = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -50,8 +50,8 @@ _DROP_ZONE = ("ingest", "processed")
 _PATH_PARTS = 2
 _QUOTED_CHARS = 40
 MAX_NAMES = 10
-WIDEST_MARK = "0a" * (MARK_DIGITS // 2)
-"""A mark that has a token for every digit: no other costs more."""
+NO_MARK = "0" * MARK_DIGITS
+"""Stands for a mark where tokens are counted: each costs the same."""
 # Numbers have three characters at most in all but the largest blocks.
 _WIDEST = 100
 
@@ -241,7 +241,7 @@ def render(
       each, and ``## Weekly insight`` with a line for each sentence of a reflection.
 
     Args:
-        mark: 8 hexadecimal digits; only ``fenced`` shows it.
+        mark: 6 digits; only ``fenced`` shows it.
         zone: the time zone of the dates.
 
     Raises:
@@ -249,7 +249,7 @@ def render(
     """
     one_of(BlockFormat, format, "format")
     if not _MARK.fullmatch(mark):
-        raise InvalidInput(f"a mark must be {MARK_DIGITS} hexadecimal digits", field="mark")
+        raise InvalidInput(f"a mark must be {MARK_DIGITS} digits", field="mark")
     if not lines:
         return ""
     if format == BlockFormat.FENCED:
@@ -278,7 +278,12 @@ def render(
 
 
 def fenced(body: str, mark: str, intro: str = FENCE_INTRO) -> str:
-    """Return lines between the marks of a block, after the introduction."""
+    """Return lines between the marks of a block, after the introduction.
+
+    The next mark that the lines do not contain is taken.
+    """
+    while mark in body:
+        mark = f"{(int(mark) + 1) % 10**MARK_DIGITS:0{MARK_DIGITS}}"
     return f"{intro}\n<{FENCE_TAG} {mark}>\n{body}</{FENCE_TAG} {mark}>\n"
 
 
@@ -358,7 +363,7 @@ def cost_of(line: BlockLine, format: BlockFormat, zone: tzinfo = UTC) -> int:  #
     if format == BlockFormat.FENCED:
         numbers = dict.fromkeys((line.memory_id, *line.others), _WIDEST)
         return token_cost(record(line, numbers, zone))
-    return token_cost(render([line], format, mark="0" * MARK_DIGITS, zone=zone)) - token_cost(
+    return token_cost(render([line], format, mark=NO_MARK, zone=zone)) - token_cost(
         LIST_TITLE + LIST_MESSAGE if format == BlockFormat.LIST else SECTION_TITLE
     )
 
@@ -366,7 +371,7 @@ def cost_of(line: BlockLine, format: BlockFormat, zone: tzinfo = UTC) -> int:  #
 def frame_cost(format: BlockFormat) -> int:  # noqa: A002
     """Return the tokens of a block besides its lines."""
     if format == BlockFormat.FENCED:
-        return counted(fenced("", WIDEST_MARK, BLOCK_INTRO))
+        return counted(fenced("", NO_MARK, BLOCK_INTRO))
     titles = (
         (LIST_TITLE, LIST_MESSAGE)
         if format == BlockFormat.LIST

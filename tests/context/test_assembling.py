@@ -23,7 +23,7 @@ from memgraph.rules.budget import token_cost
 from memgraph.rules.lines import line_of
 from memgraph.rules.similarity import content_hash
 
-MARK = "01234567"
+MARK = "012345"
 
 
 def candidate(number: int, tier: Scope, text: str = "", **fields: Any) -> ContextCandidate:

@@ -44,7 +44,7 @@ CANDIDATES = candidates_of(TEXTS)
 def test_a_remark_stands_for_nothing_better_that_can_be_cut() -> None:
     shown = []
     for budget in range(160):
-        plan = BlockPlan(budget, BlockFormat.FENCED, "01234567", UTC, stems={"releas"})
+        plan = BlockPlan(budget, BlockFormat.FENCED, "012345", UTC, stems={"releas"})
         block = filled(CANDIDATES, plan)
         shown.append(tuple(line.memory_id for line in block.lines))
         assert block.token_cost <= budget
@@ -70,7 +70,7 @@ def test_a_block_is_within_its_budget_and_holds_something_if_anything_fits(
         Candidate(each.line, tuple(data.draw(st.lists(st.sampled_from(ids), max_size=2))))
         for each in candidates
     ]
-    plan = BlockPlan(budget, BlockFormat.FENCED, "0a" * 4, UTC, stems={"heron"})
+    plan = BlockPlan(budget, BlockFormat.FENCED, "012345", UTC, stems={"heron"})
     block = filled(candidates, plan)
     assert block.token_cost <= budget
     assert {line.memory_id for line in block.lines} | set(block.left_out) == set(ids)
@@ -83,7 +83,7 @@ def test_a_block_is_within_its_budget_and_holds_something_if_anything_fits(
 
 
 def test_what_does_not_fit_is_cut_around_the_words_of_the_question() -> None:
-    plan = BlockPlan(110, BlockFormat.FENCED, "01234567", UTC, stems={"releas"})
+    plan = BlockPlan(110, BlockFormat.FENCED, "012345", UTC, stems={"releas"})
     first, second, remark = TEXTS
     block = filled(
         candidates_of([first, f"{second} Nobody else has asked for more.", remark]), plan

@@ -72,7 +72,7 @@ def test_an_answer_cites_the_lines_that_say_it(orc: Orchestrator, server: ModelS
     assert (answer.memory_ids, answer.model) == ((old, new), "litellm/openai/any")
     # The model reads the block, today and the question, once.
     assert len(server.requests) == 1
-    mark = re.compile(r"memory [0-9a-f]{8}")
+    mark = re.compile(r"memory [0-9]{6}")
     assert mark.sub("", sent(server)) == mark.sub("", orc.context(ASKED).text) + (
         f"\nToday is Thu 2026-01-01.\nQuestion: {ASKED}"
     )

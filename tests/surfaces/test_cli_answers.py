@@ -21,7 +21,7 @@ def test_it_is_the_block_before_a_message(cli: CommandLine) -> None:
     for number in range(9):
         cli.remember(f"Rule {number} of the bakery.")
     told = cli("context", "orc-1", "what about the oven", "--explain").out
-    assert told.startswith("Between the two marks are records from memory, oldest first.")
+    assert told.startswith("Records from memory, oldest first:")
     assert "Fact: The oven is slow.\n" in told
     assert oven[-6:].lower() in told
     data = cli.json("context", "orc-1", "rules of the bakery", "--budget-tokens", "150")

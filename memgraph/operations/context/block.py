@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -27,11 +26,11 @@ from memgraph.operations.handle import Handle
 from memgraph.operations.read.recall import reading, with_damage
 from memgraph.operations.read.receipts import of_text
 from memgraph.rules.blocks import (
-    MARK_DIGITS,
     MIN_RELEVANCE,
     is_question,
     is_unfinished,
     label,
+    mark_from,
     record_text,
     says_nothing,
 )
@@ -67,8 +66,8 @@ INSIGHT_RANK = 3
 
 
 def new_mark(ids: IdSource) -> str:
-    """Return 8 unpredictable hexadecimal digits for the fence of a block."""
-    return hashlib.sha256(ids.new("mark_").encode()).hexdigest()[:MARK_DIGITS]
+    """Return 6 unpredictable digits for the fence of a block."""
+    return mark_from(ids.new("mark_"))
 
 
 def plan_for(
