@@ -84,7 +84,7 @@ def assembled(candidates: Iterable[ContextCandidate], plan: ContextPlan) -> Asse
     offered = [candidate for candidate in candidates if weights[candidate.tier] > 0.0]
     candidates_by_id = sorted(offered, key=lambda each: each.memory.memory_id)
     kept, repeated, asked = distinct(candidates_by_id, plan.query)
-    room = max(plan.budget_tokens - frame_cost(plan.format), 0)
+    room = max(plan.budget_tokens - frame_cost(plan.format, (each.line for each in kept)), 0)
     lines_by_tier = {tier: _whole(kept, tier, plan) for tier in Scope}
     costs = {tier: sum(line.cost for line in own) for tier, own in lines_by_tier.items()}
     reach = reached(costs, room, weights)

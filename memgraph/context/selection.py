@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
-from itertools import accumulate, chain
 from typing import Final
 
 from memgraph.context.excerpts import excerpt
@@ -17,6 +16,7 @@ from memgraph.rules.lines import (
     cost_of,
     fenced,
     frame_cost,
+    has_insight,
     in_time,
     named,
     records,
@@ -106,47 +106,44 @@ def filled(candidates: Sequence[Candidate], plan: BlockPlan) -> FilledBlock:
         candidates: best first, each memory once.
     """
     by_id = {candidate.memory_id: candidate for candidate in candidates}
-    room = plan.budget_tokens - frame_cost(plan.format) - counted(plan.head)
-    lines = {candidate.memory_id: candidate.line for candidate in candidates}
-    fits_whole = all(used <= room for used in accumulate(map(plan.cost_of, lines.values())))
-    groups: list[list[BlockLine]] = []
-    placed: set[str] = set()
+    filling = _Filling(plan, {candidate.memory_id: candidate.line for candidate in candidates})
+    fits_whole = filling.cost_with([candidate.line for candidate in candidates]) <= filling.budget
     passed_over = False
     for candidate in candidates:
-        if candidate.memory_id in placed:
+        group = _group(candidate, by_id, filling.shown)
+        if not group:
             continue
-        group = _group(candidate, by_id, placed)
-        if group is None:
-            continue
-        if plan.max_lines is not None and len(placed) + len(group) > plan.max_lines:
+        number = len(filling.shown)
+        if plan.max_lines is not None and number + len(group) > plan.max_lines:
             continue
         limit = None
         if not fits_whole:
-            limit = next((tokens for last, tokens in ROOMS if len(placed) < last), LEAST_ROOM)
-        cut, cost = _fitting(group, limit, room, plan)
-        if any(line.others for line in cut):
-            # Lines that name each other cost more or less together: their marks, times, quotations.
-            text = plan.text_of(named([*chain(*groups), *cut]))
-            cost = token_cost(text) - (plan.budget_tokens - room)
-        missing = sum(max(_LEAST_LINE - counted(line.text), 0) for line in cut)
-        if cost + (missing if placed and passed_over else 0) > room:
-            if placed and room < _LEAST_LINE:
+            limit = next((tokens for last, tokens in ROOMS if number < last), LEAST_ROOM)
+        lines, cost = filling.fitting(group, limit)
+        missing = sum(max(_LEAST_LINE - counted(line.text), 0) for line in lines)
+        if cost + (missing if number and passed_over else 0) > filling.budget:
+            if number and filling.room < _LEAST_LINE:
                 break
             passed_over = True
             continue
-        room -= cost
-        groups.append(cut)
-        placed.update(line.memory_id for line in cut)
-    groups = _grown(groups, lines, room, plan)
-    return _written(groups, by_id, plan)
+        filling.put(lines, cost)
+    filling.grow()
+    shown = named(list(filling.shown.values()))
+    return FilledBlock(
+        tuple(in_time(shown)),
+        plan.text_of(shown) if shown else "",
+        filling.cost if shown else 0,
+        frozenset(line.memory_id for line in shown if line.text != filling.whole_text(line)),
+        tuple(one for one in by_id if one not in filling.shown),
+    )
 
 
 def _group(
     candidate: Candidate, by_id: Mapping[str, Candidate], placed: Collection[str]
-) -> list[BlockLine] | None:
+) -> list[BlockLine]:
     """Return a line with all that it must stand beside and that is not placed yet.
 
-    None if something that it needs is no candidate.
+    Nothing, if it is placed or something that it needs is no candidate.
     """
     group: dict[str, BlockLine] = {}
     pending = [candidate]
@@ -156,75 +153,79 @@ def _group(
             continue
         group[one.memory_id] = one.line
         if any(other not in by_id for other in one.beside):
-            return None
+            return []
         pending += [by_id[other] for other in one.beside]
     return list(group.values())
 
 
-def _cut(line: BlockLine, limit: int | None, plan: BlockPlan) -> BlockLine:
-    if limit is None:
-        return line
-    text = excerpt(line.text, limit, plan.stems)
-    return line if text == line.text else replace(line, text=text)
+class _Filling:
+    """The lines of a block that is being filled, and what they cost as printed.
 
-
-def _fitting(
-    group: Sequence[BlockLine], limit: int | None, room: int, plan: BlockPlan
-) -> tuple[list[BlockLine], int]:
-    """Return the lines, cut to ``limit`` tokens each and to what the room has for them, and their
-    cost; it exceeds the room if too little of them would be left.
+    Attributes:
+        shown: the lines by id, best first.
+        cost: the tokens of the whole text.
     """
-    lines = [_cut(line, limit, plan) for line in group]
-    cost = sum(map(plan.cost_of, lines))
-    share = (room - cost + sum(counted(line.text) for line in lines)) // len(lines)
-    while cost > room:
-        share = max(share, _LEAST_LINE)
-        lines = [_cut(line, share, plan) for line in group]
-        cost = sum(map(plan.cost_of, lines))
-        if share == _LEAST_LINE:
-            break
-        # A cut text may cost a little more than its share.
-        share -= max(cost - room, 1)
-    return lines, cost
 
+    def __init__(self, plan: BlockPlan, whole: Mapping[str, BlockLine]) -> None:
+        self.plan = plan
+        self.budget = plan.budget_tokens
+        self.shown: dict[str, BlockLine] = {}
+        self.cost = frame_cost(plan.format, whole.values()) + counted(plan.head)
+        self._whole = whole
+        # Lines that name each other cost more or less together: their marks, times, quotations.
+        self._linked = {line.memory_id for line in whole.values() if line.others}
+        self._linked.update(other for line in whole.values() for other in line.others)
+        if plan.format is BlockFormat.SECTIONS and has_insight(whole.values()):
+            # The first line of either section brings its title.
+            self._linked.update(whole)
 
-def _grown(
-    groups: Sequence[list[BlockLine]], whole: Mapping[str, BlockLine], room: int, plan: BlockPlan
-) -> list[list[BlockLine]]:
-    """Give the remaining tokens to cut texts, best first."""
-    result = []
-    for group in groups:
-        grown = []
-        for line in group:
-            uncut = whole[line.memory_id]
-            longer = line
-            if line.text != uncut.text and room >= _LEAST_LINE:
-                longer = _cut(uncut, counted(line.text) + room, plan)
-                more = plan.cost_of(longer) - plan.cost_of(line)
-                longer, room = (longer, room - more) if 0 < more <= room else (line, room)
-            grown.append(longer)
-        result.append(grown)
-    return result
+    @property
+    def room(self) -> int:
+        return self.budget - self.cost
 
+    def cost_with(self, lines: Sequence[BlockLine]) -> int:
+        """Return the tokens of the whole text with some more lines, or others in their place."""
+        replaced = [line.memory_id for line in lines if line.memory_id in self.shown]
+        if self._linked.isdisjoint(line.memory_id for line in lines):
+            before = sum(self.plan.cost_of(self.shown[one]) for one in replaced)
+            return self.cost + sum(map(self.plan.cost_of, lines)) - before
+        together = self.shown | {line.memory_id: line for line in lines}
+        return token_cost(self.plan.text_of(named(list(together.values()))))
 
-def _written(
-    groups: list[list[BlockLine]], by_id: Mapping[str, Candidate], plan: BlockPlan
-) -> FilledBlock:
-    """Write the groups; as long as the text exceeds the budget, drop the last group."""
-    while groups:
-        lines = named([line for group in groups for line in group])
-        text = plan.text_of(lines)
-        cost = counted(text)
-        if cost <= plan.budget_tokens:
-            inside = {line.memory_id for line in lines}
-            return FilledBlock(
-                tuple(in_time(lines)),
-                text,
-                cost,
-                frozenset(
-                    line.memory_id for line in lines if line.text != by_id[line.memory_id].line.text
-                ),
-                tuple(one for one in by_id if one not in inside),
-            )
-        groups.pop()
-    return FilledBlock(left_out=tuple(by_id))
+    def put(self, lines: Sequence[BlockLine], cost: int) -> None:
+        self.shown.update((line.memory_id, line) for line in lines)
+        self.cost = cost
+
+    def whole_text(self, line: BlockLine) -> str:
+        return self._whole[line.memory_id].text
+
+    def _cut(self, line: BlockLine, limit: int) -> BlockLine:
+        text = self.whole_text(line)
+        part = excerpt(text, limit, self.plan.stems)
+        return line if part == line.text else replace(line, text=part)
+
+    def fitting(self, group: Sequence[BlockLine], limit: int | None) -> tuple[list[BlockLine], int]:
+        """Return the lines, cut to ``limit`` tokens each and to what the room has for them, and the
+        tokens of the text with them; it exceeds the budget if too little of them would be left.
+        """
+        lines = [line if limit is None else self._cut(line, limit) for line in group]
+        cost = self.cost_with(lines)
+        share = (self.budget - cost + sum(counted(line.text) for line in lines)) // len(lines)
+        while cost > self.budget:
+            share = max(share, _LEAST_LINE)
+            lines = [self._cut(line, share) for line in group]
+            cost = self.cost_with(lines)
+            if share == _LEAST_LINE:
+                break
+            # A cut text may cost a little more than its share.
+            share -= max(cost - self.budget, 1)
+        return lines, cost
+
+    def grow(self) -> None:
+        """Give the remaining tokens to cut texts, best first."""
+        for line in list(self.shown.values()):
+            if line.text != self.whole_text(line) and self.room >= _LEAST_LINE:
+                longer = self._cut(line, counted(line.text) + self.room)
+                cost = self.cost_with([longer])
+                if self.cost < cost <= self.budget:
+                    self.put([longer], cost)

@@ -28,7 +28,6 @@ MAX_LABEL_CHARS = 60
 NOTHING_SEEN = "…"
 
 
-
 def mark_from(seed: str) -> str:
     """Return the digits of a mark, which nobody can tell who does not know the seed."""
     digest = int.from_bytes(hashlib.sha256(seed.encode()).digest())

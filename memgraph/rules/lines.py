@@ -368,16 +368,18 @@ def cost_of(line: BlockLine, format: BlockFormat, zone: tzinfo = UTC) -> int:  #
     )
 
 
-def frame_cost(format: BlockFormat) -> int:  # noqa: A002
-    """Return the tokens of a block besides its lines."""
+def frame_cost(format: BlockFormat, lines: Iterable[BlockLine]) -> int:  # noqa: A002
+    """Return the tokens of a block of some lines besides these."""
     if format == BlockFormat.FENCED:
         return counted(fenced("", NO_MARK, BLOCK_INTRO))
-    titles = (
-        (LIST_TITLE, LIST_MESSAGE)
-        if format == BlockFormat.LIST
-        else (SECTION_TITLE, SECTION_INSIGHT)
-    )
-    return counted("\n".join(titles))
+    if format == BlockFormat.LIST:
+        return counted(f"{LIST_TITLE}\n{LIST_MESSAGE}")
+    return counted(SECTION_TITLE) + (counted(SECTION_INSIGHT) if has_insight(lines) else 0)
+
+
+def has_insight(lines: Iterable[BlockLine]) -> bool:
+    """Return True if one of the lines is a reflection, which has a section of its own."""
+    return any(line.kind is MemoryKind.REFLECTION for line in lines)
 
 
 def _disagreeing_days(lines: Sequence[BlockLine], zone: tzinfo) -> set[str]:

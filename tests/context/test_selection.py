@@ -83,7 +83,7 @@ def test_a_block_is_within_its_budget_and_holds_something_if_anything_fits(
 
 
 def test_what_does_not_fit_is_cut_around_the_words_of_the_question() -> None:
-    plan = BlockPlan(110, BlockFormat.FENCED, "012345", UTC, stems={"releas"})
+    plan = BlockPlan(90, BlockFormat.FENCED, "012345", UTC, stems={"releas"})
     first, second, remark = TEXTS
     block = filled(
         candidates_of([first, f"{second} Nobody else has asked for more.", remark]), plan
