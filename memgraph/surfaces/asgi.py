@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from anyio.to_thread import run_sync
 from starlette.datastructures import QueryParams
 from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memgraph.config.server import allowed_host, host_name
 from memgraph.errors import AccessDenied, MemgraphError, NotFound, RequestRefused, Unauthenticated
@@ -22,11 +23,6 @@ from memgraph.model.access import Narrowing
 from memgraph.model.values import validated
 from memgraph.service.access.gate import Gate
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 
 PROBLEM: Final = "application/problem+json"
@@ -64,8 +60,9 @@ def error_headers(error: MemgraphError) -> dict[str, str]:
     return headers if wait_s is None else {**headers, "retry-after": str(math.ceil(wait_s))}
 
 
-async def refuse(send: Send, error: MemgraphError, status: int) -> None:
+async def refuse(scope: Scope, send: Send, error: MemgraphError, status: int) -> None:
     """Respond with an error, and close the connection, because the request may be incomplete."""
+    scope[CODE] = error.code
     body = problem_body(error, status)
     start: Headers = [
         (b"content-type", PROBLEM.encode()),
@@ -132,7 +129,7 @@ class HostCheck:
         self._pages = pages
         self._hosts = LOOPBACK | set(map(allowed_host, hosts))
         self._origins = frozenset(item.lower().rstrip("/") for item in origins)
-        self._cors = CORSMiddleware(cast(Any, app), tuple(self._origins), **_CORS)
+        self._cors = CORSMiddleware(app, tuple(self._origins), **_CORS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -140,7 +137,7 @@ class HostCheck:
             return
         if host_name(header(scope, b"host") or "") not in self._hosts:
             error = RequestRefused("this Host is not one of memory.server.allowed_hosts")
-            await refuse(send, error, HTTPStatus.MISDIRECTED_REQUEST)
+            await refuse(scope, send, error, HTTPStatus.MISDIRECTED_REQUEST)
             return
         origin = header(scope, b"origin")
         is_page = self._pages is not None and scope["path"].startswith(f"{self._pages}/")
@@ -148,7 +145,7 @@ class HostCheck:
             await self._app(scope, receive, send)
         elif origin not in self._origins:
             error = RequestRefused("this Origin is not one of memory.server.allowed_origins")
-            await refuse(send, error, HTTPStatus.FORBIDDEN)
+            await refuse(scope, send, error, HTTPStatus.FORBIDDEN)
         else:
             await self._cors(scope, receive, send)
 
@@ -172,7 +169,7 @@ REQUEST_ID: Final = "memgraph.request_id"
 ENTERED: Final = "memgraph.entered"
 """The principal, and the name of the orchestrator that it accesses."""
 CODE: Final = "memgraph.code"
-"""The code of the error, if the response is an error page."""
+"""The code of the error, if the response is one, for the log."""
 UNTIMED: Final = "memgraph.untimed"
 """A function that removes the time limit of a response, for routes that an operator waits for."""
 WANTED: Final = "memgraph.wanted"

@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, ClassVar, Final
 
+from starlette.types import ASGIApp
+
 from memgraph.config.server import ServerSettings
 from memgraph.errors import ExtraMissing
-from memgraph.surfaces.asgi import ASGIApp
 
 try:
     import uvicorn

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import anyio
+from starlette.types import Message, Receive, Scope, Send
 
-from memgraph.surfaces.asgi import HostCheck, Message, Receive, Scope, Send
+from memgraph.surfaces.asgi import HostCheck
 
 
 def status_of(host: str, allowed: str) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from serving_worlds import serving
+from starlette.types import Message, Receive, Scope, Send
 
 from memgraph.clock import FixedClock
 from memgraph.config.schema import LogSettings
@@ -18,7 +19,6 @@ from memgraph.log import EventLog, MemorySink
 from memgraph.model.jobs import OrchestratorState, ServiceReadiness
 from memgraph.service.access.gate import Gate
 from memgraph.surfaces import server_log
-from memgraph.surfaces.asgi import Message, Receive, Scope, Send
 from memgraph.surfaces.http.envelope import NO_ROUTE, Envelope
 from memgraph.surfaces.metrics import PrometheusMeters
 from memgraph.surfaces.serve import application

@@ -11,6 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
 from starlette.routing import BaseRoute
+from starlette.types import ASGIApp
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from memgraph import __version__
@@ -18,7 +19,7 @@ from memgraph.errors import MemgraphError
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.service.access.gate import Gate
 from memgraph.service.readiness import Readiness
-from memgraph.surfaces.asgi import ASGIApp, HostCheck, Pages
+from memgraph.surfaces.asgi import HostCheck, Pages
 from memgraph.surfaces.http import limits
 from memgraph.surfaces.http.access import slow_places
 from memgraph.surfaces.http.document import document

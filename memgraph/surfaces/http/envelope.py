@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import time
 import uuid
@@ -12,24 +11,13 @@ from typing import Final
 
 from fastapi import Response
 from starlette.routing import Match
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memgraph.errors import MemgraphError, ServerEnding
 from memgraph.log import EventLog, bug_fields
 from memgraph.model.values import Value
 from memgraph.service.meters import SILENT, Meters
-from memgraph.surfaces.asgi import (
-    CODE,
-    ENTERED,
-    REQUEST_ID,
-    ASGIApp,
-    Headers,
-    Message,
-    Receive,
-    Scope,
-    Send,
-    header,
-    refuse,
-)
+from memgraph.surfaces.asgi import CODE, ENTERED, REQUEST_ID, Headers, header, refuse
 from memgraph.surfaces.http.problems import BUG
 
 SECURITY: Final[Headers] = [
@@ -45,7 +33,6 @@ METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OP
 NO_STORE: Final = (b"cache-control", b"no-store")
 # A trace id or a UUID. It is written to the log, so free text is not accepted.
 _REQUEST_ID_FORM: Final = re.compile(r"^[0-9a-fA-F-]{8,64}$")
-_CODE: Final = re.compile(r"^[a-z_]+(\.[a-z_]+)*$")
 
 
 class Envelope:
@@ -72,10 +59,10 @@ class Envelope:
         request_id = sent_id if sent_id and _REQUEST_ID_FORM.match(sent_id) else uuid.uuid4().hex
         scope[REQUEST_ID] = request_id
         id_header = (b"x-request-id", request_id.encode())
-        status, code = 0, None
+        status = 0
 
         async def completed(message: Message) -> None:
-            nonlocal status, code
+            nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = [*_relative_redirects(scope, message.get("headers", ())), id_header]
@@ -83,8 +70,6 @@ class Envelope:
                 names = {name for name, _ in headers}
                 headers += [item for item in (*SECURITY, NO_STORE) if item[0] not in names]
                 message["headers"] = headers
-            elif status >= 400 and code is None:
-                code = scope.get(CODE) or _code_of(message.get("body", b""))
             await send(message)
 
         self._meters.request_began()
@@ -93,26 +78,20 @@ class Envelope:
         except asyncio.CancelledError:
             # A server that shuts down cancels the requests that exceed its drain time.
             if not status:
-                await refuse(completed, ServerEnding(CUT_OFF), 503)
+                await refuse(scope, completed, ServerEnding(CUT_OFF), 503)
             raise
         except Exception as error:  # noqa: BLE001 # the outermost handler: logged and answered
             self._log_bug(error, request_id)
             if not status:
-                await refuse(completed, MemgraphError(BUG), 500)
+                await refuse(scope, completed, MemgraphError(BUG), 500)
         finally:
             route, seconds = route_of(scope), time.monotonic() - began
             self._meters.request_ended(known_method(scope["method"]), route, status, seconds)
-            self._log_request(scope, route, request_id, (status, code), seconds)
+            self._log_request(scope, route, request_id, status, seconds)
 
     def _log_request(
-        self,
-        scope: Scope,
-        route: str,
-        request_id: str,
-        answer: tuple[int, str | None],
-        seconds: float,
+        self, scope: Scope, route: str, request_id: str, status: int, seconds: float
     ) -> None:
-        status, code = answer
         log = self._log()
         if log is None or (route in QUIET and status == 200):
             return
@@ -126,7 +105,7 @@ class Envelope:
             orchestrator=orchestrator,
             actor=None if principal is None else principal.actor,
             status=status,
-            **({} if code is None else {"code": code}),
+            **({"code": scope[CODE]} if CODE in scope and status >= 400 else {}),
             ms=round(seconds * 1_000, 1),
         )
 
@@ -174,17 +153,6 @@ def _relative_redirects(scope: Scope, headers: Iterable[tuple[bytes, bytes]]) ->
         is_own_path = path.startswith(b"/") and not path.startswith(b"//")
         lines.append((name, path if is_own_path else value))
     return lines
-
-
-def _code_of(body: bytes) -> str | None:
-    """Return the error code in a response body: from a problem, or from an MCP error."""
-    try:
-        document = json.loads(body)
-        code = document["code"] if "code" in document else document["error"]["data"]["code"]
-    except (ValueError, KeyError, TypeError):
-        # Mounted applications may return bodies of another shape.
-        return None
-    return code if isinstance(code, str) and _CODE.match(code) else None
 
 
 JSON: Final = "application/json"

@@ -12,22 +12,11 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from anyio.to_thread import current_default_thread_limiter, run_sync
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memgraph.config.server import ServerSettings
 from memgraph.errors import InvalidInput, MemgraphError, RequestTimeout, RequestTooLarge, ServerBusy
-from memgraph.surfaces.asgi import (
-    UNTIMED,
-    WANTED,
-    ASGIApp,
-    Message,
-    Pages,
-    Receive,
-    Scope,
-    Send,
-    header,
-    refuse,
-    shown_key,
-)
+from memgraph.surfaces.asgi import UNTIMED, WANTED, Pages, header, refuse, shown_key
 
 ALIVE: Final = "/healthz"
 """The path that is exempt from all limits."""
@@ -151,7 +140,7 @@ class RequestLimits:
     async def _refuse(self, scope: Scope, send: Send, error: MemgraphError, status: int) -> None:
         pages = self._pages_of(scope)
         if pages is None:
-            await refuse(send, error, status)
+            await refuse(scope, send, error, status)
         else:
             await pages.refusal(scope, error, status)(scope, _gone, send)
 

@@ -15,7 +15,7 @@ from memgraph import errors
 from memgraph.errors import InvalidInput
 from memgraph.service.access.gate import Gate
 from memgraph.service.sanitizer import sanitized_error
-from memgraph.surfaces.asgi import PROBLEM, error_headers, problem_body, settle
+from memgraph.surfaces.asgi import CODE, PROBLEM, error_headers, problem_body, settle
 
 MOST_PROBLEMS: Final = 20
 _NAME: Final = re.compile(r"^[A-Za-z0-9_-]{1,40}$")
@@ -100,8 +100,9 @@ class Problem(BaseModel):
     details: dict[str, Any] = Field(default_factory=dict)
 
 
-def problem(error: errors.MemgraphError, status: int | None = None) -> Response:
+def problem(request: Request, error: errors.MemgraphError, status: int | None = None) -> Response:
     """Return the response for an error; ``status`` overrides the error's own status."""
+    request.scope[CODE] = error.code
     status = error.status if status is None else status
     return Response(problem_body(error, status), status, error_headers(error), media_type=PROBLEM)
 
@@ -110,20 +111,19 @@ async def on_memgraph_error(request: Request, error: Any) -> Response:
     """Handle a ``MemgraphError``."""
     gate: Gate = request.app.state.gate
     await settle(gate, request.scope, error)
-    return problem(sanitized_error(error, gate.service.root))
+    return problem(request, sanitized_error(error, gate.service.root))
 
 
 async def on_invalid(request: Request, error: Any) -> Response:
     """Handle a ``RequestValidationError``; the response does not repeat invalid values."""
-    return problem(
-        invalid([_invalid_field(request, item) for item in error.errors()[:MOST_PROBLEMS]])
-    )
+    problems = [_invalid_field(request, item) for item in error.errors()[:MOST_PROBLEMS]]
+    return problem(request, invalid(problems))
 
 
 async def on_http_error(request: Request, error: Any) -> Response:
     """Handle an ``HTTPException`` of the framework, such as for an unknown route or method."""
     text = _MESSAGES.get(error.status_code, HTTPStatus(error.status_code).phrase)
-    answer = problem(errors.RequestRefused(text), error.status_code)
+    answer = problem(request, errors.RequestRefused(text), error.status_code)
     answer.headers.update(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         # The framework names only the methods of the first route at an address.
@@ -137,9 +137,9 @@ async def on_http_error(request: Request, error: Any) -> Response:
     return answer
 
 
-async def on_bug(_request: Request, _error: Exception) -> Response:
+async def on_bug(request: Request, _error: Exception) -> Response:
     """Handle all other errors, without details for the client."""
-    return problem(errors.MemgraphError(BUG))
+    return problem(request, errors.MemgraphError(BUG))
 
 
 def _invalid_field(request: Request, error: dict[str, Any]) -> dict[str, str]:

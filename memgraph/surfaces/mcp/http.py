@@ -28,6 +28,7 @@ from memgraph.model.values import Value, validated
 from memgraph.service.access.gate import Gate
 from memgraph.service.sanitizer import sanitized_error
 from memgraph.surfaces.asgi import (
+    CODE,
     ENTERED,
     REPEATED,
     REQUEST_ID,
@@ -72,6 +73,7 @@ class McpApp:
         try:
             scope[_ACCESS] = await run_sync(_authenticated, self._gate, request)
         except MemgraphError as error:
+            scope[CODE] = error.code
             await _refusal(sanitized_error(error, self._gate.service.root))(scope, receive, send)
             return
         if request.method != "POST":

@@ -13,26 +13,14 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memgraph import __version__
 from memgraph.errors import InvalidInput, MemgraphError, RequestRefused, Unauthenticated
 from memgraph.model.access import Principal
 from memgraph.service.access.gate import KEYLESS, Gate
 from memgraph.service.sanitizer import sanitized_error
-from memgraph.surfaces.asgi import (
-    CODE,
-    ENTERED,
-    UNTIMED,
-    ASGIApp,
-    Headers,
-    Message,
-    Pages,
-    Receive,
-    Scope,
-    Send,
-    error_headers,
-    settle,
-)
+from memgraph.surfaces.asgi import CODE, ENTERED, UNTIMED, Headers, Pages, error_headers, settle
 from memgraph.surfaces.web import sessions
 from memgraph.surfaces.web.pages import PAGES
 from memgraph.surfaces.web.render import Assets, environment

@@ -6,9 +6,11 @@ import asyncio
 import time
 from typing import Any
 
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
 from memgraph.config.server import ServerSettings
 from memgraph.errors import MemgraphError
-from memgraph.surfaces.asgi import ASGIApp, Message, Pages, Receive, Scope, Send
+from memgraph.surfaces.asgi import Pages
 from memgraph.surfaces.http.limits import RequestLimits
 
 TIMEOUT_S = 0.01

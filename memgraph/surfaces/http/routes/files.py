@@ -30,7 +30,7 @@ NDJSON = "application/x-ndjson"
 SQLITE = "application/vnd.sqlite3"
 
 CHUNK: Final = 1 << 18
-"""The size in which files are sent and received, in bytes."""
+"""The size in which files are sent, in bytes."""
 
 
 class TemporaryFileResponse(StreamingResponse):
@@ -165,7 +165,7 @@ async def upload(
     try:
         uploaded = await _taken(request, upload_draft, settings.memory.server.request_timeout_s)
     except RequestTimeout as error:
-        return problem(error, HTTPStatus.REQUEST_TIMEOUT)
+        return problem(request, error, HTTPStatus.REQUEST_TIMEOUT)
     if uploaded.known is None:
         service.intake.wake(orc.name)
     return answered(uploaded, status=202)
@@ -192,20 +192,9 @@ async def _taken(request: Request, draft: UploadDraft, timeout_s: float) -> Uplo
 async def _arrived(request: Request, draft: UploadDraft, timeout_s: float) -> None:
     try:
         async with asyncio.timeout(timeout_s):
-            async for piece in _pieces(request):
-                await run_sync(draft.write, piece)
+            async for chunk in request.stream():
+                await run_sync(draft.write, chunk)
     except TimeoutError:
         raise RequestTimeout("the file did not arrive in time", limit_s=timeout_s) from None
     except ClientDisconnect:
         raise RequestRefused("the file did not arrive completely") from None
-
-
-async def _pieces(request: Request) -> AsyncIterator[bytes]:
-    """Yield the body in chunks that are large enough to justify a call to a thread."""
-    buffer = bytearray()
-    async for chunk in request.stream():
-        buffer += chunk
-        if len(buffer) >= CHUNK:
-            yield bytes(buffer)
-            buffer.clear()
-    yield bytes(buffer)
