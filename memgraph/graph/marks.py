@@ -139,12 +139,11 @@ def marks_of(
     facts_of = _derived(snapshot, turns, standing, Direction.IN) if ties.derivations else {}
     statements = list(dict.fromkeys([*shown, *_all(facts_of)]))
     chains: dict[str, tuple[str, ...]] = {}
-    direct: dict[str, tuple[str, ...]] = {}
     partial: set[str] = set()
     if not graph.PAIRED.isdisjoint(ties.edge_types):
         graph.read_pairs(snapshot, pairs, statements, view)
         graph.read_successions(snapshot, pairs, statements, standing)
-        chains, direct, partial = _chains(statements, pairs)
+        chains, partial = _chains(statements, pairs)
     others = [
         other for one in statements for other in (*pairs.opponents(one), *pairs.changed_by(one))
     ]
@@ -152,7 +151,7 @@ def marks_of(
     if ties.derivations:
         facts = [*(item for item in shown if item not in turns), *_all(chains), *others]
         evidence = _derived(snapshot, list(dict.fromkeys(facts)), standing, Direction.OUT)
-    ends = _ends(snapshot, direct, standing)
+    ends = _ends(snapshot, chains, standing)
     by_id = {}
     for memory_id in shown:
         mark = _mark(memory_id, facts_of.get(memory_id, ()), chains, partial, pairs, evidence, ends)
@@ -203,30 +202,24 @@ def _mark(
 
 
 def _ends(
-    snapshot: Snapshot, direct: Mapping[str, Sequence[str]], view: View
+    snapshot: Snapshot, chains: Mapping[str, Sequence[str]], view: View
 ) -> dict[str, int | None]:
-    """Return when replaced memories ended, or their replaced parts; None: it is unknown.
-
-    Args:
-        direct: what replaced each of them itself; without a date of one, the end is unknown.
-    """
-    memories = graph.visible_memories(snapshot, sorted({*direct, *_all(direct)}), view)
-    winners = [memories[one] for one in _all(direct) if one in memories]
-    sources = graph.sources_of(snapshot, winners)
-    by_id = {source.source_id: source for source in sources}
+    """Return when replaced memories ended, or their replaced parts; None: it is unknown."""
+    firsts = {memory_id: chain[0] for memory_id, chain in chains.items()}
+    memories = graph.visible_memories(snapshot, sorted({*firsts, *firsts.values()}), view)
+    successors = [memories[one] for one in firsts.values() if one in memories]
+    by_id = {source.source_id: source for source in graph.sources_of(snapshot, successors)}
     ends: dict[str, int | None] = {}
-    for memory_id, ids in direct.items():
-        memory = memories.get(memory_id)
-        successors = [memories[one] for one in ids if one in memories]
-        if memory is None or not successors:
+    for memory_id, first in firsts.items():
+        memory, successor = memories.get(memory_id), memories.get(first)
+        if memory is None or successor is None:
             continue
-        if any(known_date(each, by_id[each.source_id]) is None for each in successors):
-            ends[memory_id] = None
-        elif memory.status is not MemoryStatus.ACTIVE:
+        if memory.status is not MemoryStatus.ACTIVE:
             ends[memory_id] = memory.valid_until
+        elif known_date(successor, by_id[successor.source_id]) is None:
+            ends[memory_id] = None
         else:
             # A part of it was replaced.
-            successor = successors[0]
             stated = successor.stated_at
             is_later = stated >= memory.stated_at
             ends[memory_id] = stated if is_later else max(memory.created_at, successor.created_at)
@@ -249,13 +242,8 @@ def _derived(
     return {memory_id: tuple(others) for memory_id, others in result.items()}
 
 
-def _chains(
-    ids: Sequence[str], pairs: MarkGraph
-) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]], set[str]]:
-    """Return the successors of replaced memories, the direct ones, and which are only partial."""
-    successions = {one: found for one in ids if (found := pairs.succession(one))}
-    chains = {one: succession.chain for one, succession in successions.items()}
-    direct = {one: succession.direct for one, succession in successions.items()}
+def _chains(ids: Sequence[str], pairs: MarkGraph) -> tuple[dict[str, tuple[str, ...]], set[str]]:
+    """Return the successors of replaced memories, direct ones first, and which are only partial."""
+    chains = {one: found.chain for one in ids if (found := pairs.succession(one))}
     partial = {one for one in ids if one not in chains and pairs.amendments(one)}
-    amended = {one: pairs.amendments(one)[-1:] for one in partial}
-    return chains | amended, direct | amended, partial
+    return chains | {one: pairs.amendments(one)[-1:] for one in partial}, partial

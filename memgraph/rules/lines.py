@@ -20,7 +20,7 @@ from memgraph.errors import InvalidInput
 from memgraph.model.context import BlockFormat
 from memgraph.model.conversation import BESIDE, HAPPENED
 from memgraph.model.entities import EntityProfile
-from memgraph.model.enums import MemoryKind, MemoryType
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.values import Memory, Source, StoredSource, one_of
 from memgraph.rules.blocks import (
     BLOCK_INTRO,
@@ -68,6 +68,7 @@ class BlockLine:
         place: the file and the line that it comes from, or "".
         period: the year or the month of ``at``, if no day is known, such as ``2024-05``; or "".
         until: when it ceased to be valid, in milliseconds; None: it has not, or it is unknown.
+        ended: it ceased to be valid at an unknown time.
         in_part: only a part of it was replaced.
         replaced_by, replaces, contradicts: ids of other memories.
         probable: those of ``contradicts`` that nobody stated.
@@ -87,6 +88,7 @@ class BlockLine:
     place: str = ""
     period: str = ""
     until: int | None = None
+    ended: bool = False
     in_part: bool = False
     replaced_by: tuple[str, ...] = ()
     replaces: tuple[str, ...] = ()
@@ -154,6 +156,7 @@ def line_of(
         period=period_of(memory.attributes.get(HAPPENED), memory.event_time),
         beside=beside if isinstance(beside, int) else None,
         until=memory.valid_until,
+        ended=memory.valid_until is None and memory.status is not MemoryStatus.ACTIVE,
     )
 
 
@@ -410,6 +413,8 @@ def _marks(line: BlockLine, name: Callable[[str], str], zone: tzinfo) -> list[st
         marks += [f"see {newer}"] if newer else []
     elif line.replaced_by:
         marks.append(f"{part}replaced" + (f" by {newer}" if newer else ""))
+    elif line.ended:
+        marks.append(f"ended, {UNDATED}")
     if older := _named(line.replaces, name):
         marks.append(f"replaces {older}")
     probable = [one for one in line.contradicts if one in line.probable]

@@ -68,12 +68,10 @@ class Replacement(NamedTuple):
 
 
 class Succession(NamedTuple):
-    """The successors of a replaced memory, nearest first; those that nothing replaced; and those
-    that replaced the memory itself."""
+    """The successors of a replaced memory, nearest first, and those that nothing replaced."""
 
     chain: tuple[str, ...]
     ends: tuple[str, ...]
-    direct: tuple[str, ...]
 
 
 _NAMES: Final = {
@@ -164,7 +162,7 @@ class MarkGraph:
         if not chain:
             return None
         ends = tuple(new for new in chain if not newer(new))
-        return Succession(chain, ends or chain, tuple(newer(memory_id)))
+        return Succession(chain, ends or chain)
 
     def components(self, edges: Iterable[Edge]) -> dict[str, int]:
         """Add edges; return the number of the connected component of each of their ends."""

@@ -91,7 +91,7 @@ class FilterShape(NamedTuple):
             .correlate(m)
         )
         was_valid = (self.view.status(m) == MemoryStatus.ACTIVE) | ~has_lost
-        end = sa.func.coalesce(self.view.valid_until(m), sa.literal_column(str(MAX_MS)))
+        end = sa.func.coalesce(self.view.held_until(m), sa.literal_column(str(MAX_MS)))
         lasted = end > value("valid_at")
         return sa.and_(happened_at(m) <= value("valid_at"), lasted, was_valid)
 

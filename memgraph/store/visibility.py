@@ -7,13 +7,14 @@ ranking, limit or count.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
 import sqlalchemy as sa
 
-from memgraph.clock import MAX_MS
+from memgraph.clock import MAX_MS, MIN_MS
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
 from memgraph.rules.lifecycle import ENDED_BY, LOSER_CONFIDENCE
 from memgraph.rules.scope import Viewer, predicate
@@ -152,7 +153,21 @@ class View:
 
         A memory ends when it ceases to be active. What was replaced, lost a contradiction or was
         ended by a turn ends when what prevailed was said, however late that was decided, unless
-        that was said first.
+        that was said first. NULL: it has no end, or what prevailed has no date.
+        """
+        end = sa.func.nullif(self._end(m, _known_statement), _UNKNOWN)
+        return sa.case((self.status(m) == MemoryStatus.ACTIVE, m.c.valid_until), else_=end)
+
+    def held_until(self, m: Table) -> Column:
+        """Return the end of a memory's validity, or when an unknown one was stored."""
+        end = self._end(m, stated_at)
+        return sa.case((self.status(m) == MemoryStatus.ACTIVE, m.c.valid_until), else_=end)
+
+    def _end(self, m: Table, stated: Callable[[sa.FromClause], Column]) -> Column:
+        """Return when a memory ended that is not active.
+
+        Args:
+            stated: returns the time at which what prevailed was stated.
         """
         h, a = tables.statuses.alias("h"), tables.statuses.alias("a")
         active = sa.select(sa.func.max(a.c.status_id)).where(a.c.status == MemoryStatus.ACTIVE)
@@ -161,24 +176,22 @@ class View:
         ending = (h.c.memory_id == m.c.memory_id) & since & self._begun(h)
         ended = sa.select(sa.func.min(h.c.since)).where(ending).correlate(m)
         w, size = tables.memories.alias("w"), len(ENDED_BY)
-        said = sa.select(sa.func.min(stated_at(w)))
+        said = sa.select(sa.func.min(stated(w)))
         turn_id = sa.func.substr(h.c.reason, size + 1)
         said = said.select_from(ordered(h, (w, w.c.memory_id == turn_id)))
         # A person gives reasons for a retraction, in any words.
         by_turn = h.c.status == MemoryStatus.SUPERSEDED
         by_turn &= sa.func.substr(h.c.reason, 1, size) == ENDED_BY
-        said = said.where(ending, by_turn, self._prevails(w, m)).correlate(m)
-        own = m.c.valid_until
+        said = said.where(ending, by_turn, self._prevails(w, m, stated)).correlate(m)
         never: Column = sa.literal_column(str(MAX_MS))
-        prevailed = (own, self._replaced_at(m), said.scalar_subquery())
+        prevailed = (m.c.valid_until, self._replaced_at(m, stated), said.scalar_subquery())
         ends = (sa.func.coalesce(end, never) for end in prevailed)
-        earliest = least(ended.scalar_subquery(), *ends)
-        return sa.case((self.status(m) == MemoryStatus.ACTIVE, own), else_=earliest)
+        return least(ended.scalar_subquery(), *ends)
 
     def _begun(self, h: Table) -> Column:
         return sa.true() if self.as_of is None else h.c.since <= AS_OF
 
-    def _replaced_at(self, m: Table) -> Column:
+    def _replaced_at(self, m: Table, stated: Callable[[sa.FromClause], Column]) -> Column:
         """Return when what replaced a memory was said, if later than the memory itself."""
         e, w = tables.edges.alias("by"), tables.memories.alias("w")
         is_newer, memory_id = e.c.to_memory_id == m.c.memory_id, m.c.memory_id
@@ -188,16 +201,17 @@ class View:
         replaces |= (e.c.from_memory_id == memory_id) & has_lost
         other = sa.case((is_newer, e.c.from_memory_id), else_=e.c.to_memory_id)
         return (
-            sa.select(sa.func.min(stated_at(w)))
+            sa.select(sa.func.min(stated(w)))
             .select_from(ordered(e, (w, w.c.memory_id == other)))
-            .where(replaces, self.edge_where(e), self._prevails(w, m))
+            .where(replaces, self.edge_where(e), self._prevails(w, m, stated))
             .correlate(m)
             .scalar_subquery()
         )
 
-    def _prevails(self, w: Table, m: Table) -> Column:
+    def _prevails(self, w: Table, m: Table, stated: Callable[[sa.FromClause], Column]) -> Column:
         """Return the condition that what replaced a memory is visible, holds and was said later."""
         is_later = stated_at(w) >= sa.func.coalesce(last_turn_at(m), stated_at(m))
+        is_later |= stated(w) == _UNKNOWN
         return is_later & _scope_condition(self.viewer, w) & (self.status(w) != _RETRACTED)
 
     def attributes(self, m: Table) -> Column:
@@ -346,6 +360,18 @@ def happened_at(m: sa.FromClause) -> Column:
 def stated_at(m: sa.FromClause) -> Column:
     """Return the time of a memory's event, but never one after its creation."""
     return least(happened_at(m), m.c.created_at)
+
+
+# Earlier than every time.
+_UNKNOWN: Final[Column] = sa.literal_column(str(MIN_MS - 1))
+
+
+def _known_statement(m: sa.FromClause) -> Column:
+    """Return ``stated_at``, or ``_UNKNOWN`` for a memory from a file without a date."""
+    s = tables.sources.alias("f")
+    is_of_file = sa.exists().where(s.c.source_id == m.c.source_id, s.c.source_path.is_not(None))
+    is_undated = m.c.event_time.is_(None) & is_of_file.correlate(m)
+    return sa.case((is_undated, _UNKNOWN), else_=stated_at(m))
 
 
 def last_turn_at(m: sa.FromClause) -> Column:

@@ -79,9 +79,7 @@ def test_a_succession_ends_at_what_nothing_replaced_and_winners_come_last() -> N
             Replacement(False, 3, "newest", "new", "e3"),
         ]
     )
-    assert steps.succession("old") == Succession(
-        ("new", "winner", "newest"), ("winner", "newest"), ("new", "winner")
-    )
+    assert steps.succession("old") == Succession(("new", "winner", "newest"), ("winner", "newest"))
     assert steps.succession("newest") is None
     assert "old" not in steps
     assert steps.is_apart

@@ -165,3 +165,4 @@ def test_of_several_winners_one_without_a_date_leaves_the_end_unknown(
     text = orc.context("Which ferry leaves from pier 1?").text
     assert "Fact, replaced by [" in text
     assert "until" not in text
+    assert orc.get(old).valid_until is None

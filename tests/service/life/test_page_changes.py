@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from page_models import NAME, PageModel, add, settings
 
+from ingest.pipeline import IngestPipeline
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import MS_PER_DAY, FixedClock, parse_time
 from memgraph.ids import CountingIds
@@ -146,6 +147,24 @@ def test_an_end_needs_no_successor_and_can_be_undone(
     kept = orc.get(old)
     assert (kept.status, kept.valid_until) == (MemoryStatus.ACTIVE, None)
     assert orc.verify().ok
+
+
+@pytest.mark.engines
+def test_a_turn_of_a_file_without_a_date_ends_a_memory_at_an_unknown_time(
+    orc: Orchestrator, model: PageModel
+) -> None:
+    text, cancelled = "Nora has a subscription to the opera.", "Nora cancelled the opera."
+    talk = f"# Session 1\n\nAnn: {text}\nBob: I see.\n\n# Session 2\n\nAnn: {cancelled}\nBob: Oh.\n"
+    (orc.paths.ingest / "talk.txt").write_text(talk)
+    IngestPipeline(orc).run()
+    orc._service.clock.advance(days=9)  # type: ignore[attr-defined]
+    model.then({"add": [add(text, [1], text)]})
+    read(orc, "talk#1")
+    [old] = facts(orc).values()
+    model.then({"end": [{"known": "k1", "turns": [1], "quote": cancelled}]})
+    assert read(orc, "talk#2").replaced == [old]
+    assert orc.get(old).status is MemoryStatus.SUPERSEDED
+    assert orc.get(old).valid_until is None
 
 
 @pytest.mark.parametrize(
