@@ -56,13 +56,14 @@ class SessionInfo(SessionPlace):
     """One conversation.
 
     Attributes:
-        first_seen_at, last_seen_at: of the turns that the reader may see.
+        first_seen_at, last_seen_at: when the turns that the reader may see were stored.
         turns: the number of active turns that the reader may see.
         pending: the number of these that are not consolidated yet.
         completed_at: when it was marked as completed; None if it is open, or if the reader may not
             see its last turn or other readers' activity (``Viewer.sees_use``).
         consolidated_at: when its last turn was consolidated, or, for such a reader, when the last
             visible turn was stored; None while it is pending.
+        first_said_at, last_said_at: when these turns were said; None if no turn has a date.
     """
 
     first_seen_at: Millis
@@ -70,6 +71,8 @@ class SessionInfo(SessionPlace):
     pending: int
     completed_at: Millis | None
     consolidated_at: Millis | None
+    first_said_at: Millis | None
+    last_said_at: Millis | None
 
 
 DeclaredRole = Literal["person", "agent"]

@@ -131,6 +131,8 @@ class SourceRetraction(Value):
         given, derived, kept, weakened, reinstated: the numbers of memories.
         reopened: the number of contradictions that retracted memories had won.
         cut: True if a list is incomplete.
+        same_name: the paths of files that were dropped under the same name and are no part of this
+            source, but still state memories.
     """
 
     kind: SourceName
@@ -148,6 +150,7 @@ class SourceRetraction(Value):
     reinstated_items: tuple[ReinstatedMemory, ...] = ()
     reopened_items: tuple[DisputedPair, ...] = ()
     cut: bool = False
+    same_name: tuple[str, ...] = ()
 
     @property
     def retracted(self) -> int:

@@ -15,7 +15,14 @@ from memgraph.rules.conversations import SessionState
 from memgraph.store import tables
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import Column, among, bound, greatest, member, prepared, value
-from memgraph.store.visibility import View, happened_at, is_unexpired, params_of, shape_of
+from memgraph.store.visibility import (
+    View,
+    happened_at,
+    is_undated,
+    is_unexpired,
+    params_of,
+    shape_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +143,14 @@ def select(
     last = {} if before is None else {"at": before.last_seen_at, "id": before.session_id}
     is_next = before is not None
     m, s, through = tables.memories.alias("m"), tables.sessions.alias("s"), tables.memories
+    said = sa.case((~is_undated(m), happened_at(m)))
     v = (
         sa.select(
             m.c.session_id,
             sa.func.min(m.c.created_at).label("first_at"),
             sa.func.max(m.c.created_at).label("last_at"),
+            sa.func.min(said).label("first_said_at"),
+            sa.func.max(said).label("last_said_at"),
             sa.func.max(m.c.pk).label("last_pk"),
         )
         .where(m.c.session_id.is_not(None), m.c.kind == MemoryKind.EPISODE, view.where(m))
@@ -165,9 +175,8 @@ def select(
         )
     # In the order of the fields of ``SessionInfo``.
     infos = sa.select(s.c.session_id, v.c.last_at, v.c.first_at, turns.scalar_subquery(), waiting)
-    infos = infos.add_columns(completed, consolidated).select_from(
-        v.join(s, s.c.session_id == v.c.session_id)
-    )
+    infos = infos.add_columns(completed, consolidated, v.c.first_said_at, v.c.last_said_at)
+    infos = infos.select_from(v.join(s, s.c.session_id == v.c.session_id))
     if pending is not None:
         infos = infos.where(consolidated.is_(None) if pending else consolidated.is_not(None))
     if is_next:

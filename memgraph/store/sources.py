@@ -186,6 +186,19 @@ def info(snapshot: Snapshot, source: NamedSource, view: View) -> SourceInfo | No
     return SourceInfo(kind=source.kind, name=source.name, **row) if row["memories"] else None
 
 
+def of_same_name(snapshot: Snapshot, source: NamedSource) -> list[NamedSource]:
+    """Return the other files that were dropped under the name of a file; the first hundred."""
+    s, o = tables.sources.alias("s"), tables.sources.alias("o")
+    f, n = tables.files.alias("f"), tables.files.alias("n")
+    same = s.join(f, f.c.sha256 == s.c.content_sha256).join(n, n.c.path == f.c.path)
+    joined = same.join(o, o.c.content_sha256 == n.c.sha256)
+    query = sa.select(o.c.source_path).distinct().select_from(joined)
+    query = query.where(s.c.source_path == bound(source.name), o.c.source_path != s.c.source_path)
+    paths = snapshot.column(query.order_by(o.c.source_path).limit(100))
+    is_path = source.kind is SourceName.PATH
+    return [NamedSource(source.kind, path) for path in paths] if is_path else []
+
+
 def summaries(snapshot: Snapshot, memory_ids: Collection[str]) -> dict[str, str]:
     """Return the summaries of some memories by id."""
     m, joined = memories_listed()

@@ -366,12 +366,16 @@ def stated_at(m: sa.FromClause) -> Column:
 _UNKNOWN: Final[Column] = sa.literal_column(str(MIN_MS - 1))
 
 
-def _known_statement(m: sa.FromClause) -> Column:
-    """Return ``stated_at``, or ``_UNKNOWN`` for a memory from a file without a date."""
+def is_undated(m: sa.FromClause) -> Column:
+    """Return the condition that a memory is from a file without a date."""
     s = tables.sources.alias("f")
     is_of_file = sa.exists().where(s.c.source_id == m.c.source_id, s.c.source_path.is_not(None))
-    is_undated = m.c.event_time.is_(None) & is_of_file.correlate(m)
-    return sa.case((is_undated, _UNKNOWN), else_=stated_at(m))
+    return m.c.event_time.is_(None) & is_of_file.correlate(m)
+
+
+def _known_statement(m: sa.FromClause) -> Column:
+    """Return ``stated_at``, or ``_UNKNOWN`` for an undated memory."""
+    return sa.case((is_undated(m), _UNKNOWN), else_=stated_at(m))
 
 
 def last_turn_at(m: sa.FromClause) -> Column:

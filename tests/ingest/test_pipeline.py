@@ -97,8 +97,11 @@ def test_a_corrected_date_counts_when_the_file_was_retracted(orc: Orchestrator) 
     assert times("03/05/2026") == {None}
     # What is stored already stays as it is, whatever another file says of it.
     assert times("2026-05-02") == {None}
-    orc.sources.retract(path="note.md", reason="no date", dry_run=False)
-    orc.sources.retract(path="note~2.md", reason="a wrong date", dry_run=False)
+    report = orc.sources.retract(path="note.md", reason="no date", dry_run=False)
+    [other] = report.same_name
+    assert other == str(orc.paths.processed / "note~2.md")
+    report = orc.sources.retract(path=other, reason="a wrong date", dry_run=False)
+    assert report.same_name == ()
     assert times("2026-05-03") == {1_777_766_400_000}
     assert orc.verify().ok
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from ingest.pipeline import IngestPipeline
 from memgraph import MemoryKind, MemoryService, Orchestrator, Sensitivity, Viewer
-from memgraph.clock import FixedClock
+from memgraph.clock import FixedClock, parse_time
 from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.conversation import AgentTurn, SessionCompleted, SessionInfo, UserTurn
 from memgraph.model.sources import Document
@@ -116,6 +117,23 @@ def test_turns_from_elsewhere_tell_of_their_sessions_alone(
     assert completed(told) == ["old"]
     assert states(orc) == {"live": True, "old": False}
     assert known(orc)["old"].pending == 4
+
+
+@pytest.mark.engines
+def test_a_talk_of_a_file_has_its_own_days_and_none_if_it_has_no_date(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    talk = "User: It rains.\nAssistant: I see.\n"
+    (orc.paths.ingest / "dated.txt").write_text(f"8 May 2023\n{talk}\n# 9 May 2023\n{talk}")
+    (orc.paths.ingest / "undated.txt").write_text(talk)
+    IngestPipeline(orc).run()
+    say(orc, "live")
+    assert {name: (each.first_said_at, each.last_said_at) for name, each in known(orc).items()} == {
+        "dated#1": (parse_time("2023-05-08"),) * 2,
+        "dated#2": (parse_time("2023-05-09"),) * 2,
+        "undated": (None, None),
+        "live": (clock.now_ms(), clock.now_ms()),
+    }
 
 
 def test_who_sees_no_turn_sees_no_session(orc: Orchestrator, service: MemoryService) -> None:

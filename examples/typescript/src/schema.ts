@@ -3774,19 +3774,22 @@ export interface components {
          * @description One conversation.
          *
          *     Attributes:
-         *         first_seen_at, last_seen_at: of the turns that the reader may see.
+         *         first_seen_at, last_seen_at: when the turns that the reader may see were stored.
          *         turns: the number of active turns that the reader may see.
          *         pending: the number of these that are not consolidated yet.
          *         completed_at: when it was marked as completed; None if it is open, or if the reader may not
          *             see its last turn or other readers' activity (``Viewer.sees_use``).
          *         consolidated_at: when its last turn was consolidated, or, for such a reader, when the last
          *             visible turn was stored; None while it is pending.
+         *         first_said_at, last_said_at: when these turns were said; None if no turn has a date.
          */
         SessionInfo: {
             completed_at: string | null;
             consolidated_at: string | null;
+            first_said_at: string | null;
             /** Format: date-time */
             first_seen_at: string;
+            last_said_at: string | null;
             /** Format: date-time */
             last_seen_at: string;
             pending: number;
@@ -3903,6 +3906,8 @@ export interface components {
          *         given, derived, kept, weakened, reinstated: the numbers of memories.
          *         reopened: the number of contradictions that retracted memories had won.
          *         cut: True if a list is incomplete.
+         *         same_name: the paths of files that were dropped under the same name and are no part of this
+         *             source, but still state memories.
          */
         SourceRetraction: {
             /** @default false */
@@ -3924,6 +3929,8 @@ export interface components {
             reopened_items?: components["schemas"]["DisputedPair"][];
             /** @default [] */
             retracted_items?: components["schemas"]["RetractedMemory"][];
+            /** @default [] */
+            same_name?: string[];
             /** @default 0 */
             weakened?: number;
             /** @default [] */

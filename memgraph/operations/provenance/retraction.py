@@ -87,7 +87,20 @@ def plan_retraction(snapshot: Snapshot, source: NamedSource, view: View) -> Sour
             ReinstatedMemory(**named(key), by=by) for key, by in reinstated.items()
         ),
         reopened_items=tuple(reopened),
+        same_name=tuple(
+            other.name
+            for other in sources.of_same_name(snapshot, source)
+            if _stated_by(snapshot, other, view) - gone.keys()
+        ),
     )
+
+
+def _stated_by(snapshot: Snapshot, source: NamedSource, view: View) -> set[str]:
+    """Return the visible, unretracted memories that a source states, alone or with others."""
+    return {
+        *sources.memories_of(snapshot, source, view),
+        *sources.supported_by(snapshot, source, view),
+    }
 
 
 def retract(

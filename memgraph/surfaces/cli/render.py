@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 from memgraph.ids import short_id
@@ -291,6 +292,9 @@ def _server(traces: Any, _: Known) -> str:
 def _retraction(report: Any) -> str:
     title = counted(report.retracted, "memory", "memories")
     title += " would be retracted" if report.dry_run else " retracted"
+    if report.same_name:
+        names = ", ".join(PurePosixPath(path).name for path in report.same_name)
+        title += f", none of {names}, dropped under the same name"
     if not (report.retracted or report.kept or report.weakened):
         return f"{title}: none is left of this source; `memgraph sources` lists all sources"
     return title + _UNCHANGED if report.dry_run else title
@@ -352,6 +356,12 @@ _SHORT: Final = frozenset(
     )
 )
 _SIDE_CHARS: Final = 40
+
+
+def _said(at: int | None) -> str:
+    return "undated" if at is None else moment(at)[:_MINUTES]
+
+
 _COUNTS: Final = ("counts", lambda run: {name: n for name, n in run.counts.items() if n})
 _RANKS: Final = ("ranks", lambda item: item.legs)
 _MODIFIERS: Final = (
@@ -400,6 +410,12 @@ COLUMNS: Final[Mapping[str, Sequence[Column]]] = {
         "at",
         ("reason", lambda item: short(item.reason or "", _SIDE_CHARS)),
         *("actor", "edge_type"),
+    ),
+    "SessionInfo": (
+        "session_id",
+        ("first said", lambda item: _said(item.first_said_at)),
+        ("last said", lambda item: _said(item.last_said_at)),
+        *("turns", "pending", "completed_at", "consolidated_at"),
     ),
     "BulletinEntry": ("bulletin_id", "created_at", "change_seq", "receipts"),
     "JobRun": ("job", "state", "started_at", "ended_at", "trigger", "remark", _COUNTS, "due_at"),

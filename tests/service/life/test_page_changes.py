@@ -149,6 +149,27 @@ def test_an_end_needs_no_successor_and_can_be_undone(
     assert orc.verify().ok
 
 
+def test_facts_of_a_talk_are_dated_when_it_was_retracted_and_is_dropped_with_its_date(
+    orc: Orchestrator, model: PageModel
+) -> None:
+    text = "Nora has a subscription to the opera."
+
+    def fact_of(head: str) -> tuple[str, int | None]:
+        talk = f"{head}User: {text}\nAssistant: I see.\n"
+        (orc.paths.ingest / "talk.txt").write_text(talk)
+        IngestPipeline(orc).run()
+        model.then({"add": [add(text, [1], text)]})
+        orc.jobs.consolidate()
+        [fact] = orc.memories.list(kinds=[MemoryKind.FACT])
+        return fact.memory_id, fact.event_time
+
+    undated, time = fact_of("")
+    assert time is None
+    orc.sources.retract(path="talk.txt", reason="no date", dry_run=False)
+    assert orc.get(undated).status is MemoryStatus.RETRACTED
+    assert fact_of("8 May 2023\n")[1] == parse_time("2023-05-08")
+
+
 @pytest.mark.engines
 def test_a_turn_of_a_file_without_a_date_ends_a_memory_at_an_unknown_time(
     orc: Orchestrator, model: PageModel
