@@ -104,7 +104,7 @@ class ParsedDocument:
     order: DateOrder | None = None
 
     def dates(self, text: str, *, alone: bool = True) -> tuple[int, ...]:
-        """Return what the date in a text may mean; see ``read_date``."""
+        """Return what the date in a text may mean; see ``date_readings``."""
         return date_readings(text, alone=alone, order=self.order)
 
     def json_times(self, value: object) -> tuple[int, ...]:

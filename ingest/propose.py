@@ -63,7 +63,7 @@ class ModelExtractor:
 def _add_proposals(document: ParsedDocument, proposals: Proposals) -> None:
     """Add the proposals, each at its place, and report those that are refused or repeated."""
     # Imported here, because it is not needed without a model.
-    from memgraph.operations.ingestion.extraction import says_the_same
+    from memgraph.operations.ingestion.extraction import is_near
 
     candidates = document.candidates
     ranges = [line_range(candidate.locator) for candidate in candidates]
@@ -78,9 +78,7 @@ def _add_proposals(document: ParsedDocument, proposals: Proposals) -> None:
     for proposal in proposals.accepted:
         first, last = (bisect_left(line_ends, at) + 1 for at in (proposal.start, proposal.end))
         near_it = set[int]().union(*(on_line.get(at, ()) for at in range(first, last + 1)))
-        same = (
-            at for at in sorted(near_it) if says_the_same(proposal.content, candidates[at].content)
-        )
+        same = (at for at in sorted(near_it) if is_near(proposal.content, candidates[at].content))
         place = next(same, None)
         if not any(char.isalpha() for char in proposal.content):
             refused["content"] += 1

@@ -57,10 +57,10 @@ def parse_json(document: ParsedDocument, above: Above) -> None:
         IngestRejected: not strict JSON, an invalid document of memories, or json_shape_unknown.
     """
     value = load_json(document.text)
-    if is_memories_document(value):
-        parse_memories(document, value)
-    elif is_mem0(value):
+    if is_mem0(value):
         parse_mem0(document, value)
+    elif is_memories_document(value):
+        parse_memories(document, value)
     elif is_chatgpt(value):
         parse_chatgpt(document, value)
     elif is_claude(value):

@@ -48,8 +48,6 @@ def is_memories_document(value: Any) -> bool:
     """Return True for JSON that is meant as a document of memories, valid or not."""
     if not isinstance(value, dict) or "memories" not in value:
         return False
-    if is_mem0(value):
-        return False
     return isinstance(value["memories"], list) or set(value) <= _FIELDS
 
 

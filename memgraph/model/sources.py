@@ -202,15 +202,10 @@ class DocumentOutcome(Value):
 
     ``duplicate``: this content was stored before; ``manifest`` is the earlier one, and nothing was
     written. ``begun``: storing was stopped between two parts, and continues when the same document
-    is passed again. ``under_way``: another claim is storing this content. ``to_compare`` is the
-    number of new facts that wait for comparison.
+    is passed again. ``under_way``: another claim is storing this content.
     """
 
     outcome: Literal["stored", "duplicate", "begun", "under_way"]
     memories: tuple[Outcome, ...] = ()
     edges: tuple[Outcome, ...] = ()
-    links_made: int = 0
-    links_waiting: int = 0
-    links_rejected: tuple[Outcome, ...] = ()
-    to_compare: int = 0
     manifest: dict[str, Any] = Field(default_factory=dict)

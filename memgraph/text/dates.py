@@ -1,8 +1,8 @@
 """Parse dates and times in text.
 
 ``periods`` parses the times that a question names (English: days, months, years and times relative
-to now), ``find_dates`` locates the written dates in a text, and ``read_date`` returns the first of
-them. Ambiguous dates are not guessed. All times are UTC.
+to now), ``find_dates`` locates the written dates in a text, and ``date_readings`` reads the first.
+Ambiguous dates are not guessed. All times are UTC.
 """
 
 from __future__ import annotations
@@ -445,23 +445,18 @@ def date_order(texts: Iterable[str]) -> DateOrder | None:
     return orders.pop() if len(orders) == 1 else None
 
 
-def read_date(text: str, *, alone: bool = True, order: DateOrder | None = None) -> int | None:
-    """Return the date in a text in milliseconds since 1970; None if there is none.
-
-    The time defaults to midnight, the time zone to UTC. None is also returned for a date that is
-    ambiguous without an ``order``.
-
-    Args:
-        alone: the text must be a date, with only words such as "on" or a weekday around it;
-            otherwise the first date in the text is returned.
-    """
-    return settled([date_readings(text, alone=alone, order=order)])
-
-
 def date_readings(
     text: str, *, alone: bool = True, order: DateOrder | None = None
 ) -> tuple[int, ...]:
-    """Return what the date in a text may mean: two times if it is ambiguous; see ``read_date``."""
+    """Return what the first date in a text may mean, in milliseconds since 1970.
+
+    The result is empty without a date, and has two times if day and month of the date are ambiguous
+    without an ``order``. The time of day defaults to midnight, the time zone to UTC.
+
+    Args:
+        alone: the text must be a date, with only words such as "on" or a weekday around it;
+            otherwise the first date in the text is read.
+    """
     text = text.strip()[:_MAX_CHARS]
     date = next((each for each in _find(text) if each.year and each.month and each.day), None)
     if date is None:

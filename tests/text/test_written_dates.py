@@ -5,7 +5,12 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given, strategies as st
 
-from memgraph.text.dates import date_order, json_readings, read_date, to_ms
+from memgraph.text.dates import DateOrder, date_order, date_readings, json_readings, settled, to_ms
+
+
+def read_date(text: str, *, alone: bool = True, order: DateOrder | None = None) -> int | None:
+    return settled([date_readings(text, alone=alone, order=order)])
+
 
 MOMENT = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
 

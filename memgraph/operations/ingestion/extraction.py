@@ -12,7 +12,7 @@ from memgraph.errors import ProviderAnswerInvalid, ProviderError, ProviderReject
 from memgraph.model.enums import MemoryType
 from memgraph.providers.completion import CompletionProvider, completion_provider
 from memgraph.providers.options import options_of
-from memgraph.rules.similarity import is_near
+from memgraph.rules.similarity import is_near as is_near
 
 # After this many failures in a row the provider is not called for the rest of a text.
 MAX_FAILURES = 3
@@ -46,11 +46,6 @@ class Proposals:
     error_code: str | None = None
     pieces: int = 0
     failed: int = 0
-
-
-def says_the_same(proposal: str, line: str) -> bool:
-    """Return True if a line says what a proposal says, perhaps in slightly different words."""
-    return is_near(proposal, line)
 
 
 def configured_extractor(

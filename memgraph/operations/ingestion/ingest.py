@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -39,6 +40,11 @@ MOST: Final = 64
 ABANDONED_MS: Final = 3_600_000
 _CHARS_OF_A_MEMORY: Final = 1_000
 _LINK_COST: Final = 4
+_COUNTS: Final = (
+    *("memories", "edges", "links_made", "links_waiting", "links_rejected"),
+    "to_compare",
+)
+"""The counts of a manifest that the journal has as well."""
 
 Step = MemoryInput | EdgeInput | FileLink
 
@@ -412,30 +418,37 @@ class _DocumentWriter:
             recorded_at=transaction.at,
         )
         replace(transaction, row)
-        outcome = self._outcome()
-        counts = _counts(outcome)
+        recorded = json.loads(manifest)
+        counts = {name: recorded[name] for name in _COUNTS}
         transaction.record([NewEntry("ingest", None, {"sha256": document.sha256, **counts})])
-        return outcome.model_copy(update={"manifest": json.loads(manifest)})
-
-    def _outcome(self) -> DocumentOutcome:
-        progress = self._told
-        in_order = dict(zip(self._edge_places, progress.edges, strict=False))
         return DocumentOutcome(
             outcome="stored",
-            memories=tuple(progress.memories),
-            edges=tuple(in_order[place] for place in sorted(in_order)),
-            links_made=_stored(progress.links),
-            links_rejected=tuple(link for link in progress.links if link.outcome == "rejected"),
-            links_waiting=progress.waiting,
-            to_compare=progress.to_compare,
+            memories=tuple(self._told.memories),
+            edges=tuple(self._edges()),
+            manifest=recorded,
         )
 
+    def _edges(self) -> list[Outcome]:
+        """Return the outcomes of the edges in the order of the file."""
+        in_order = dict(zip(self._edge_places, self._told.edges, strict=False))
+        return [in_order[place] for place in sorted(in_order)]
+
     def _manifest(self) -> dict[str, Any]:
-        outcome = self._outcome()
+        told = self._told
+        tallies = Counter(memory.outcome for memory in told.memories)
         # The outcome of each memory and edge, with its id, in the order of the file.
-        items = {"memories": _dumped(outcome.memories), "edges": _dumped(outcome.edges)}
-        counts = _counts(outcome)
-        return {**self._document.manifest, **counts, "items": items, BY: self._actor}
+        items = {"memories": _dumped(told.memories), "edges": _dumped(self._edges())}
+        return {
+            **self._document.manifest,
+            "memories": dict(sorted(tallies.items())),
+            "edges": _stored(told.edges),
+            "links_made": _stored(told.links),
+            "links_waiting": told.waiting,
+            "links_rejected": [link.code for link in told.links if link.outcome == "rejected"],
+            "to_compare": told.to_compare,
+            "items": items,
+            BY: self._actor,
+        }
 
 
 def _steps(document: Document) -> tuple[list[Step], list[int]]:
@@ -532,18 +545,3 @@ def _stored(outcomes: Sequence[Outcome]) -> int:
 
 def _dumped(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     return [outcome.model_dump(mode="json", exclude_none=True) for outcome in outcomes]
-
-
-def _counts(outcome: DocumentOutcome) -> dict[str, Any]:
-    """Return the counts for a manifest and the journal."""
-    tallies: dict[str, int] = {}
-    for memory in outcome.memories:
-        tallies[memory.outcome] = tallies.get(memory.outcome, 0) + 1
-    return {
-        "memories": dict(sorted(tallies.items())),
-        "edges": _stored(outcome.edges),
-        "links_made": outcome.links_made,
-        "links_waiting": outcome.links_waiting,
-        "links_rejected": [link.code for link in outcome.links_rejected],
-        "to_compare": outcome.to_compare,
-    }
