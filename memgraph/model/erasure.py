@@ -128,7 +128,7 @@ class ErasureReport(Value):
     It is an entry of the journal.
 
     Attributes:
-        erasure_id: its id in the journal.
+        erasure_id: its id in the journal; empty for a dry run.
         kind, target: the named target; of an entity its id, of a text a keyed digest, in a dry run
             the text itself.
         memory_ids: the erased ones, those derived from them alone included.

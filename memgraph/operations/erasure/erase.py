@@ -207,7 +207,12 @@ class Plan:
 
 
 def _plan(
-    opened: OpenOrchestrator, snapshot: Snapshot, target: ErasureTarget, reason: str, actor: str
+    opened: OpenOrchestrator,
+    snapshot: Snapshot,
+    target: ErasureTarget,
+    reason: str,
+    actor: str,
+    erasure_id: str = "",
 ) -> Plan:
     """Return what an erasure takes. Raises NotFound, Conflict, InvalidInput: see ``erase``."""
     meant, entity_ids = _meant(snapshot, target)
@@ -241,7 +246,7 @@ def _plan(
         moved = opened.paths.left_on_servers.read_text("utf-8").splitlines()
     now = opened.clock.now_ms()
     report = ErasureReport(
-        erasure_id=opened.ids.new(ERASURE_PREFIX),
+        erasure_id=erasure_id,
         orchestrator=opened.paths.name,
         kind=target.kind,
         target=shown,
@@ -284,7 +289,6 @@ def erase(
     """
     with patiently(), FileLock(opened.paths.erasing).held():
         if dry_run:
-            opened.write_down()
             return _preview(opened, target, reason, actor)
         made_erasure_key(opened.paths.root)
         earlier = Erasing.unfinished(opened)
@@ -298,7 +302,8 @@ def erase(
                 raise Conflict(message, erasure_id=erasure_id)
         opened.write_down()
         with opened.transaction(actor) as transaction:
-            plan = _plan(opened, transaction, target, reason, actor)
+            erasure_id = opened.ids.new(ERASURE_PREFIX)
+            plan = _plan(opened, transaction, target, reason, actor, erasure_id)
             erasing = Erasing(opened, plan.report, plan.texts)
             erasing.redact(transaction, plan.search.terms, plan)
         erasing.finish()
