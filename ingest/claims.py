@@ -29,7 +29,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final, Literal, Self
 
 from ingest.candidates import ParseFinding
-from ingest.reasons import CHANGED, ITEM_REFUSED, SkippedPart
+from ingest.reasons import CHANGED, ITEM_REFUSED, RejectionReason, SkippedPart
 from ingest.safe_files import FileVanished, json_text, open_parent, sync_folder, written
 from memgraph.errors import DatabaseBusy
 
@@ -413,30 +413,17 @@ def summary_of(findings: Sequence[ParseFinding]) -> dict[str, Any]:
     items.
     """
     counts: Counter[str] = Counter()
-    left_out: Counter[str] = Counter()
     refused = {"memories": 0, "edges": 0}
     for finding in findings:
         counts[finding.code.value] += finding.count
-        if finding.code not in CHANGED:
-            left_out[finding.code.value] += finding.count
         if finding.code in ITEM_REFUSED:
             refused["edges" if (finding.locator or "").startswith("/edges/") else "memories"] += 1
     return {
         "findings": [finding.as_dict() for finding in findings[:MAX_FINDINGS]],
         "finding_counts": dict(sorted(counts.items())),
-        "left_out": dict(sorted(left_out.items())),
+        "left_out": {code: counts[code] for code in sorted(counts) if code not in CHANGED},
         "rejected_items": refused,
     }
-
-
-def unread_dates(findings: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return the first texts of dates that were not understood, from a manifest's findings."""
-    unread = (
-        each["details"]["text"]
-        for each in findings
-        if each["code"] == SkippedPart.DATE_NOT_UNDERSTOOD and "text" in each.get("details", {})
-    )
-    return tuple(islice(unread, MAX_DATES))
 
 
 def with_partial(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -449,3 +436,22 @@ def with_partial(manifest: Mapping[str, Any]) -> dict[str, Any]:
     for kind, items in manifest.get("items", {}).items():
         refused[kind] = refused.get(kind, 0) + sum(e["outcome"] == "rejected" for e in items)
     return {**manifest, "rejected_items": refused, "partial": any(refused.values())}
+
+
+def recorded_fields(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a ``FileResult`` that a manifest records."""
+    refused = sum(manifest.get("rejected_items", {}).values())
+    unread = (
+        each["details"]["text"]
+        for each in manifest.get("findings", ())
+        if each["code"] == SkippedPart.DATE_NOT_UNDERSTOOD and "text" in each.get("details", {})
+    )
+    left_out = f"invalid items of the file that were left out: {refused}"
+    return {
+        "reason": manifest.get("reason", RejectionReason.PARTIAL if refused else None),
+        "message": manifest.get("message", left_out if refused else None),
+        "findings": manifest.get("finding_counts", {}),
+        "left_out": manifest.get("left_out", {}),
+        "unread_dates": tuple(islice(unread, MAX_DATES)),
+        "partial": bool(refused),
+    }

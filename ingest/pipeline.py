@@ -26,9 +26,9 @@ from ingest.claims import (
     claim,
     claims,
     exclusive_run,
+    recorded_fields,
     remove_stale,
     summary_of,
-    unread_dates,
     with_partial,
 )
 from ingest.drop_zone import OWN_FOLDERS, DropEntry, discover, display_path, remove_emptied
@@ -398,17 +398,7 @@ class _Work:
     def _processed(
         self, content: FileContent, recorded: Mapping[str, Any], *, resumed: bool = False
     ) -> FileResult:
-        manifest = with_partial(recorded)
-        count = sum(manifest["rejected_items"].values())
-        left_out = f"invalid items of the file that were left out: {count}"
-        return self._close(
-            "processed",
-            content,
-            manifest,
-            reason=RejectionReason.PARTIAL if count else None,
-            message=left_out if count else None,
-            resumed=resumed,
-        )
+        return self._close("processed", content, with_partial(recorded), resumed=resumed)
 
     def _repeated(self, content: FileContent, recorded: Mapping[str, Any]) -> FileResult:
         """Return the result for a content that is already stored.
@@ -459,7 +449,7 @@ class _Work:
         }
         if sha256 is not None:
             self.store.ingestion.reject(sha256, path=shortened(self.display), manifest=manifest)
-        return self._close("rejected", content, manifest, reason=reason, message=error.message)
+        return self._close("rejected", content, manifest)
 
     def _close(
         self,
@@ -467,8 +457,6 @@ class _Work:
         content: FileContent | None,
         facts: Mapping[str, Any],
         *,
-        reason: str | None = None,
-        message: str | None = None,
         resumed: bool = False,
     ) -> FileResult:
         """Write the manifest, then move the file, so that a finished file always has a manifest."""
@@ -482,17 +470,12 @@ class _Work:
         result = FileResult(
             self.display,
             outcome,
-            reason,
-            message,
-            None if content is None else content.sha256,
+            sha256=None if content is None else content.sha256,
             stored_as=display_path(str(self.claim.target)),
             manifest=display_path(str(self.claim.manifest_file.relative_to(self.claim.zone))),
             counts={name: facts[name] for name in _COUNT_FIELDS if name in facts},
-            findings=facts.get("finding_counts", {}),
-            left_out=facts.get("left_out", {}),
-            unread_dates=unread_dates(facts.get("findings", ())),
             resumed=resumed,
-            partial=facts.get("partial", False),
+            **recorded_fields(facts),
         )
         self.claim.finish()
         return result

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ingest.candidates import Format, ParsedDocument
-from ingest.claims import FileClaim, FileResult, Outcome, summary_of, unread_dates
+from ingest.claims import FileClaim, FileResult, Outcome, recorded_fields, summary_of
 from ingest.drop_zone import DropEntry, FileToCopy, choose, display_path
 from ingest.extract import to_memories
 from ingest.parse import Above, parse_document
@@ -173,18 +173,11 @@ class _Preview:
         self._seen.add(sha256)
         keys = {f"#{memory.key}" for memory in memories}
         edges = sum({edge.from_id, edge.to_id} <= keys for edge in parsed.edges)
-        reported = summary_of(parsed.findings)
-        refused = sum(reported["rejected_items"].values())
         return FilePreview(
             display,
             "processed",
-            RejectionReason.PARTIAL if refused else None,
-            f"invalid items of the file that were left out: {refused}" if refused else None,
-            sha256,
-            findings=reported["finding_counts"],
-            left_out=reported["left_out"],
-            unread_dates=unread_dates(reported["findings"]),
-            partial=bool(refused),
+            sha256=sha256,
+            **recorded_fields(summary_of(parsed.findings)),
             recognised=label(parsed),
             memories=len(memories),
             types=dict(sorted(Counter(memory.type.value for memory in memories).items())),

@@ -13,7 +13,7 @@ import stat
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -221,7 +221,13 @@ def open_parent(zone: Path, path: str, *, make: bool = False) -> Iterator[tuple[
         FileVanished, IngestRejected: a folder of the path is missing, or is a link.
     """
     *folders, name = path.split("/")
-    with _descend(os.fspath(zone), folders, make=make) as descriptor:
+    with ExitStack() as opened:
+        descriptor = opened.enter_context(open_directory(os.fspath(zone)))
+        for folder in folders:
+            if make:
+                with suppress(FileExistsError):
+                    os.mkdir(folder, dir_fd=descriptor)
+            descriptor = opened.enter_context(open_directory(folder, descriptor))
         yield descriptor, name
 
 
@@ -253,18 +259,3 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-@contextmanager
-def _descend(
-    folder: str, rest: list[str], above: int | None = None, *, make: bool = False
-) -> Iterator[int]:
-    with open_directory(folder, above) as descriptor:
-        if not rest:
-            yield descriptor
-            return
-        if make:
-            with suppress(FileExistsError):
-                os.mkdir(rest[0], dir_fd=descriptor)
-        with _descend(rest[0], rest[1:], descriptor, make=make) as inner:
-            yield inner

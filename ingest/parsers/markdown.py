@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from urllib.parse import quote
 
@@ -29,9 +29,7 @@ def parse_markdown(document: ParsedDocument) -> None:
     # It may be a note of a vault: it has properties or wiki links.
     if text.startswith("---") or "[[" in text:
         document.origin = "Obsidian" if _WIKI.search(text) else None
-        tags = _tags_in(text)
-        _report_unseen(document)
-        text = "\n".join(line if code else _plain(line) for line, code in _lines(text))
+        text, tags = _plain_text(document)
     raw_front, blocks = read_blocks(text)
     front = read_front_matter(document, raw_front).with_tags(tags)
     parts, source = sections(blocks), text.split("\n")
@@ -65,26 +63,26 @@ _MARKED = re.compile(r"==([^=\n]{1,500})==")
 _TAG = re.compile(r"(?<!\S)#((?=[\w/-]*[^\W\d_])[\w/-]{1,64})")
 
 
-def _report_unseen(document: ParsedDocument) -> None:
-    """Report the comments and the embedded files of a note, which are left out."""
+def _plain_text(document: ParsedDocument) -> tuple[str, tuple[str, ...]]:
+    """Return a vault's note as plain Markdown, and its ``#tags``; report what is left out."""
+    tags: dict[str, None] = {}
     comments = pictures = 0
+    plain: list[str] = []
     for line, code in _lines(document.text):
-        if not code:
-            comments += len(_COMMENT.findall(line))
-            pictures += sum(
-                bool(match[1]) and _target(match[2])[0] is None for match in _WIKI.finditer(line)
+        plain.append(line if code else _plain(line))
+        if code:
+            continue
+        if len(tags) < _MAX_TAGS:
+            tags |= dict.fromkeys(
+                tag for part in line.split("`")[::2] for tag in _TAG.findall(part)
             )
+        comments += len(_COMMENT.findall(line))
+        pictures += sum(
+            bool(match[1]) and _target(match[2])[0] is None for match in _WIKI.finditer(line)
+        )
     document.report(SkippedPart.COMMENT, count=comments)
     document.report(SkippedPart.PICTURE, count=pictures)
-
-
-def _tags_in(text: str) -> tuple[str, ...]:
-    """Return the ``#tags`` of a text, outside of code."""
-    tags: dict[str, None] = {}
-    for line, code in _lines(text):
-        if not code and "#" in line and len(tags) < _MAX_TAGS:
-            _outside_code(line, lambda part: tags.update(dict.fromkeys(_TAG.findall(part))) or "")
-    return tuple(tags)
+    return "\n".join(plain), tuple(tags)
 
 
 def _add_properties(document: ParsedDocument, front: FrontMatter) -> None:
@@ -127,18 +125,15 @@ def _lines(text: str) -> Iterator[tuple[str, bool]]:
 def _plain(line: str) -> str:
     if not any(mark in line for mark in ("[[", "==", "%%", "[!", "^")):
         return line
-    line = _CALLOUT.sub(r"\1", _BLOCK_ID.sub("", line))
-    return _outside_code(line, _without_marks)
+    parts = _CALLOUT.sub(r"\1", _BLOCK_ID.sub("", line)).split("`")
+    # Every second part is code.
+    parts[::2] = map(_without_marks, parts[::2])
+    return "`".join(parts)
 
 
 def _without_marks(part: str) -> str:
     part = _MARKED.sub(r"\1", _COMMENT.sub("", part))
     return _WIKI.sub(_as_link, part)
-
-
-def _outside_code(line: str, change: Callable[[str], str]) -> str:
-    parts = line.split("`")
-    return "`".join(part if place % 2 else change(part) for place, part in enumerate(parts))
 
 
 def _as_link(match: re.Match[str]) -> str:
