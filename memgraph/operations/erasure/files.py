@@ -14,7 +14,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -173,7 +173,7 @@ def erase_files(
     """Overwrite erased texts in files, and remove the files that are erased entirely.
 
     A copy of the database that contains one of the memories is removed with its side files, since
-    it cannot be edited; and so is a snapshot of a bulletin that cites one or repeats a text.
+    it cannot be edited; and so are all snapshots of bulletins.
 
     Args:
         note: None: nothing is changed, only found.
@@ -182,11 +182,10 @@ def erase_files(
     # to put aside. It is searched, and so reported, but stays.
     done, own = FoundFiles(), store_of(paths).files()
     ids = SearchTerms(memory_ids, whole=memory_ids)
-    bulletins = _unaffected_bulletins(paths, ids, terms)
 
     def goes(path: Path) -> bool:
         if path.is_relative_to(paths.bulletins):
-            return path.stem not in bulletins
+            return True
         if path in own or not _is_database(path):
             return False
         parts = (piece for file in _with_side_files(path) for piece in pieces(file))
@@ -213,21 +212,6 @@ def erase_files(
                     file.unlink()
                 done.removed.append(str(file.relative_to(paths.directory)))
     return done
-
-
-def _unaffected_bulletins(paths: OrchestratorPaths, *terms: SearchTerms) -> set[str]:
-    """Return the names, without endings, of the snapshots of bulletins without any of the terms.
-
-    The .json file of a snapshot has the ids and the text; its .md file has only the text.
-    """
-    names = set[str]()
-    for path in paths.bulletins.glob("*.json"):
-        # What cannot be read is not known to be unaffected.
-        with suppress(OSError):
-            data = _whole(path)
-            if not any(any(each.hits(data)) for each in terms):
-                names.add(path.stem)
-    return names
 
 
 def search(paths: OrchestratorPaths, database: Database, terms: SearchTerms) -> FoundFiles:
