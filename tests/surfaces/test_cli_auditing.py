@@ -146,7 +146,8 @@ def test_a_retraction_of_a_path_that_has_nothing_left_names_the_list_of_sources(
     for more, done in (((), "would be retracted"), (("--yes",), "retracted")):
         title = cli(*retraction, *more).out.partition("\n")[0]
         assert title == (
-            f"0 memories {done}: none is left of this source; `memgraph sources` lists all sources"
+            f"0 memories {done}, none of visit~2.md, dropped under the same name: none is left of"
+            " this source; `memgraph sources` lists all sources"
         )
     assert "visit~2.md" in cli("sources", "orc-1", "--json").out
 
