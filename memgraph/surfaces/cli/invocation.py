@@ -1,12 +1,14 @@
-"""The options that all commands share, and the printing of their results."""
+"""The options that all commands share: where they work, and how their results are printed."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -27,6 +29,9 @@ LOCAL_PROVIDERS = ("local", "fake")
 # About two seconds with the local model; the next command embeds the rest.
 MAX_EMBEDDED = 20_000
 MAX_COMPARED = 2_000
+SERVER_VARIABLE = "MEMGRAPH_SERVER"
+KEY_VARIABLE = "MEMGRAPH_KEY"
+MAX_KEY_CHARS = 1_000
 
 
 @dataclass(slots=True)
@@ -49,6 +54,21 @@ class InvalidContent(InvalidInput):
     """Invalid content of a file, of standard input or of the settings; not a usage error."""
 
     code = "cli.unusable"
+
+
+class LocalOnly(MemgraphError):
+    """The command needs a root on this machine, but a server was named."""
+
+    code = "cli.local_only"
+
+    @classmethod
+    def of(cls, command: str) -> LocalOnly:
+        """Return the error for a command, or for its options, that servers do not support."""
+        hint = "; send files with upload of memgraph.client, or with PUT /ingest/files/{name}"
+        return cls(
+            f"memgraph {command} works on a root on this machine, not on a server: omit --server"
+            f" and {SERVER_VARIABLE}, or name a --root{hint if command == 'ingest' else ''}"
+        )
 
 
 def choice(kind: type[StrEnum], *names: str, text: str | None = None) -> Any:
@@ -124,24 +144,49 @@ class Invocation:
 
     @property
     def server_url(self) -> str | None:
-        """The URL of the server; None for a root on this machine. Raises BadParameter."""
-        from memgraph.surfaces.cli.remote import address
+        """The URL of the server; None for a root on this machine.
 
-        return address(self)
+        Raises:
+            BadParameter: both are named, or an option needs a server and none is named.
+        """
+        if self.server is not None and self.root is not None:
+            raise typer.BadParameter("name a --server or a --root, not both")
+        url = self.server
+        if url is None and self.root is None:
+            url = os.environ.get(SERVER_VARIABLE) or None
+        if url is None and (self.key or self.key_file or self.plain_http):
+            # A key implies a server, so a forgotten --server must not write to the local root.
+            raise typer.BadParameter(
+                "--key, --key-file and --plain-http are for a server: name it with --server"
+            )
+        return url
 
     def require_root(self) -> None:
         """Raise LocalOnly if a server is named, BadParameter if the options are ambiguous."""
-        from memgraph.surfaces.cli.remote import local_only
-
         if self.server_url is not None:
-            raise local_only(self.command)
+            raise LocalOnly.of(self.command)
 
     @contextmanager
     def client(self) -> Iterator[Client]:
-        """Yield a client of the server for the duration of the command."""
-        from memgraph.surfaces.cli.remote import client
+        """Yield a client of the server for the duration of the command.
 
-        with client(self, self.server_url or "") as remote:
+        Raises:
+            ExtraMissing: httpx is not installed.
+            InvalidInput: the URL is invalid, or the key file has no key.
+            BadParameter: ``--actor`` was passed; on a server the key is the actor.
+        """
+        if self.actor is not None:
+            raise typer.BadParameter("on a server the journal records the key: omit --actor")
+        import ssl
+
+        from memgraph.client import Client
+
+        url = self.server_url or ""
+        # Loading certificates takes 50 ms, and only https needs them.
+        authorities = os.environ.get("SSL_CERT_FILE") if url.startswith("https:") else None
+        verify = ssl.create_default_context(cafile=authorities) if authorities else True
+        key = _key(self.key, self.key_file)
+        with Client(url, key=key, verify=verify, plain_http=self.plain_http) as remote:
             yield remote
 
     @contextmanager
@@ -165,8 +210,6 @@ class Invocation:
             with self.service() as service:
                 yield self.handle(service, name)
             return
-        from memgraph.surfaces.cli.remote import RemoteHandle
-
         with self.client() as client:
             # The common options narrow the key's view.
             narrowing: dict[str, Any] = {
@@ -175,7 +218,7 @@ class Invocation:
                 "clearance": self.clearance,
             }
             remote = client.orchestrator(name, **narrowing)
-            yield cast("Orchestrator", RemoteHandle(remote, self.command))
+            yield cast("Orchestrator", _RemoteHandle(remote, self.command))
 
     def handle(self, service: MemoryService, name: str) -> Orchestrator:
         from memgraph.service.memory_service import DEFAULT_ACTOR
@@ -248,6 +291,36 @@ class Invocation:
             sys.stderr.write(json_line({"ok": False, "error": error}, ascii_only=True) + "\n")
             sys.stderr.flush()
         return code
+
+
+class _RemoteHandle:
+    """A handle on a server, or a group of its methods; other methods raise LocalOnly."""
+
+    def __init__(self, remote: Any, command: str) -> None:
+        self._remote = remote
+        self._command = command
+
+    def __getattr__(self, name: str) -> Any:
+        from memgraph.operations.handle import Handle
+
+        member = None if name.startswith("_") else getattr(self._remote, name, None)
+        if member is None:
+            raise LocalOnly.of(self._command)
+        return _RemoteHandle(member, self._command) if isinstance(member, Handle) else member
+
+
+def _key(key: str | None, key_file: str | None) -> str | None:
+    """Return the key from --key, --key-file or the environment variable; errors never show it."""
+    if key is not None and key_file is not None:
+        raise typer.BadParameter("name a --key or a --key-file, not both")
+    if key_file is None:
+        return key or os.environ.get(KEY_VARIABLE) or None
+    with Path(key_file).open("rb") as file:
+        data = file.read(MAX_KEY_CHARS + 1)
+    words = data.decode("ascii", "replace").split()
+    if len(words) != 1 or not data.isascii() or len(data) > MAX_KEY_CHARS:
+        raise InvalidContent("the --key-file must contain exactly one key", field="key_file")
+    return words[0]
 
 
 def invocation(context: Context) -> Invocation:

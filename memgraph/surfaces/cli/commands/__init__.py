@@ -81,10 +81,8 @@ COMMANDS: Final = {name: text for commands in GROUPS.values() for name, text in 
 PLUGIN: Final = "ingest"
 """The command of the table that is an entry point of another package."""
 MODULES: Final = {
-    **dict.fromkeys(("init", "health", "config"), "setup"),
-    **dict.fromkeys(("restore", "migrate-store"), "exchange"),
-    **dict.fromkeys(("serve", "mcp"), "service"),
-    "worker": "worker",
+    **dict.fromkeys(("init", "health", "restore", "migrate-store", "config"), "setup"),
+    **dict.fromkeys(("serve", "mcp", "worker"), "service"),
     "key": "keys",
 }
 """The module of this package that has a function or a group of the command's name."""
