@@ -187,20 +187,17 @@ def test_a_sent_file_is_watched_until_its_manifest_is_there(look: Opening, serve
         assert "Blue ink" in memory.inner_text()
 
 
-def test_parts_of_a_document_stand_in_its_box_under_names_that_differ(
-    look: Opening, server: ServerProcess
-) -> None:
+def test_parts_of_a_document_stand_in_its_box(look: Opening, server: ServerProcess) -> None:
     world = documents(server.root, "documents")
     with look((server.url, world)) as tab:
         _graph(tab)
         boxes = "memgraphGraph.nodes('[?document]').map(each => each.data('label')).sort()"
-        assert tab.page.evaluate(boxes) == ["Queue", "Storage"]
+        assert tab.page.evaluate(boxes) == ["0001-storage.md", "0002-queue.md"]
         names = tab.page.evaluate(
             "memgraphGraph.nodes('[!document]').map(each => each.data('label')).sort()"
         )
         assert len(set(names)) == len(names)
-        assert "We will use PostgreSQL for the Storage." in names
-        assert any(each.startswith("(context): The disks are full") for each in names)
+        assert any(each.startswith("Storage (context): The disks are full") for each in names)
         # Nothing outside of its own box, and no box on another one.
         overlaps = tab.page.evaluate(
             "(() => { const all = memgraphGraph.nodes('[?document]').map(each =>"

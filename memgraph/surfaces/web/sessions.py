@@ -11,7 +11,7 @@ import os
 import secrets
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
@@ -43,8 +43,6 @@ SIGN_INS_PER_MINUTE: Final = 10
 """The maximum number of sign-in attempts of an IP address in a minute, successful or not."""
 ID_BYTES: Final = 32
 SUFFIX: Final = ".json"
-NEW: Final = ".new"
-"""The ending of a file that is being written."""
 NS_PER_MS: Final = 1_000_000
 NEVER_MS: Final = -(2**60)
 
@@ -70,7 +68,7 @@ _SESSION: Final = TypeAdapter(Session)
 class ConsoleSessions:
     """The sessions of a root: a file each, named by the digest of the session's id.
 
-    The time of a file is that of the last request. Thread-safe, also between processes.
+    The time of a file is that of the last request. A lock guards them, also between processes.
 
     Args:
         folder: the folder of the files, created if it is missing, readable by its owner alone.
@@ -91,9 +89,6 @@ class ConsoleSessions:
             for at, (used_ms, path) in enumerate(used):
                 if at < spare or now_ms - used_ms > self._idle_ms:
                     path.unlink(missing_ok=True)
-            # Left by processes that were killed: files are written under the lock.
-            for path in self._folder.glob(f"*{NEW}"):
-                path.unlink(missing_ok=True)
             self._write(self._path(session_id), session, now_ms)
         return session_id, session
 
@@ -110,12 +105,13 @@ class ConsoleSessions:
 
     def find(self, session_id: str | None, now_ms: int) -> Session | None:
         """Return the session with an id and mark it as used; None if missing or expired."""
-        if not session_id or not self.lasts(session_id, now_ms):
+        if not session_id:
             return None
         path = self._path(session_id)
-        session = self._read(path)
-        if session is not None:
-            _mark_used(path, now_ms)
+        with self._locked():
+            session = self._read(path) if self.lasts(session_id, now_ms) else None
+            if session is not None:
+                _mark_used(path, now_ms)
         return session
 
     @contextmanager
@@ -131,16 +127,15 @@ class ConsoleSessions:
         except FileNotFoundError:
             return None
         except ValidationError:
-            # Torn by a power failure, or of another version.
+            # Torn by a kill, or of another version.
             path.unlink(missing_ok=True)
             return None
 
-    def _write(self, path: Path, session: Session, used_ms: int) -> None:
-        temporary = self._folder / f"{secrets.token_hex(8)}{NEW}"
-        temporary.touch(mode=0o600)
-        temporary.write_bytes(_SESSION.dump_json(session))
-        _mark_used(temporary, used_ms)
-        temporary.replace(path)
+    @staticmethod
+    def _write(path: Path, session: Session, used_ms: int) -> None:
+        path.touch(mode=0o600)
+        path.write_bytes(_SESSION.dump_json(session))
+        _mark_used(path, used_ms)
 
     def lasts(self, session_id: str, now_ms: int) -> bool:
         """Return True if there is such a session, without marking it as used."""
@@ -158,8 +153,7 @@ class ConsoleSessions:
 
 
 def _mark_used(path: Path, now_ms: int) -> None:
-    with suppress(FileNotFoundError):
-        os.utime(path, ns=(now_ms * NS_PER_MS,) * 2)
+    os.utime(path, ns=(now_ms * NS_PER_MS,) * 2)
 
 
 def _used_ms(path: Path) -> int:

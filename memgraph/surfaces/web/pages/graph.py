@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -15,7 +14,7 @@ from memgraph.clock import iso
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import EdgeType
 from memgraph.model.graph import Subgraph
-from memgraph.model.values import Edge, Memory
+from memgraph.model.values import Edge
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.rules.lifecycle import is_change_mark
 from memgraph.surfaces.web.render import short
@@ -114,7 +113,6 @@ def drawing(subgraph: Subgraph, *, as_of: int | None) -> dict[str, Any]:
     Two or more memories of the same document or conversation form one of ``groups``.
     """
     places = _places(subgraph)
-    names, titles = labels(subgraph.nodes, places)
     return {
         "nodes": [
             {
@@ -126,14 +124,14 @@ def drawing(subgraph: Subgraph, *, as_of: int | None) -> dict[str, Any]:
                 "importance": node.importance,
                 "confidence": node.confidence,
                 "created_at": iso(node.created_at),
-                "label": names[node.memory_id],
+                "label": short(node.summary, LABEL_CHARS),
                 "group": _group(places.get(node.memory_id)),
             }
             for node in subgraph.nodes
         ],
         "edges": [*map(_edge, subgraph.edges), *_derivations(subgraph)],
         "groups": [
-            {"id": _group(place), "label": titles.get(place) or PurePosixPath(place).name or place}
+            {"id": _group(place), "label": PurePosixPath(place).name or place}
             for place in sorted(set(places.values()))
         ],
         "missing": list(subgraph.missing),
@@ -161,27 +159,6 @@ def _group(place: str | None) -> str | None:
 
 
 LABEL_CHARS: Final = 40
-
-
-def labels(
-    memories: Sequence[Memory], places: Mapping[str, str]
-) -> tuple[dict[str, str], dict[str, str]]:
-    """Return a short name for each memory, and the titles of documents by place.
-
-    The names of the parts of a document omit its title.
-    """
-    names = {memory.memory_id: " ".join(memory.summary.split()) for memory in memories}
-    titles = {}
-    for place in set(places.values()):
-        ids = [memory_id for memory_id, own in places.items() if own == place]
-        prefix = os.path.commonprefix([names[one] for one in ids])  # noqa: RUF071 - of texts
-        title = prefix.rstrip(" (:")
-        rests = {one: names[one][len(title) :] for one in ids}
-        # "Title (part): text" or "Title: text"; other texts begin alike by chance.
-        if title and all(not rest or rest.startswith((" (", ": ")) for rest in rests.values()):
-            titles[place] = title
-            names |= {one: rest.lstrip(" :") or title for one, rest in rests.items()}
-    return {memory_id: short(name, LABEL_CHARS) for memory_id, name in names.items()}, titles
 
 
 def _edge(edge: Edge) -> dict[str, Any]:
