@@ -58,17 +58,12 @@ def memory_line(memory: Memory) -> str:
     return f"{short_id(memory.memory_id)}  {memory.type.value}{status_note}{beginning}"
 
 
-def below_drop_zone(path: str) -> str:
-    """Return an ingested file's path relative to the drop zone, as commands expect it.
-
-    Other paths are returned unchanged.
-    """
-    return path.rpartition(_PROCESSED)[2]
-
-
 def citation(source: Source) -> str:
-    """Return a source as one line: its file, conversation, run or step, else its type."""
-    path = below_drop_zone(source.source_path or "")
+    """Return a source as one line: its file, conversation, run or step, else its type.
+
+    An ingested file is relative to the drop zone, as commands expect it.
+    """
+    path = (source.source_path or "").rpartition(_PROCESSED)[2]
     parts = (
         f"{path}#{source.locator or ''}".strip("#"),
         *(

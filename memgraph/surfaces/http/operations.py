@@ -94,24 +94,22 @@ def _arguments(declared: Operation, names: Mapping[str, str], body: Value | None
 
 
 def _sent_parameters(declared: Operation, body: type[Value] | None) -> list[inspect.Parameter]:
-    path_parameters = [
-        parameter
-        for parameter in declared.parameters.values()
-        if parameter.sent in declared.in_path
-    ]
-    parameters = [_parameter(item.sent, Annotated[item.type, Path()]) for item in path_parameters]
-    other_parameters = [
-        parameter
-        for parameter in declared.parameters.values()
-        if parameter.sent not in declared.in_path
+    parameters = [
+        _parameter(item.sent, Annotated[item.type, Path()])
+        for item in declared.parameters.values()
+        if item.sent in declared.in_path
     ]
     if body is None:
-        return [*parameters, *(_query(item) for item in other_parameters)]
+        return parameters + list(map(_query, _outside_path(declared)))
     described_body = Body(openapi_examples=examples.of(declared.id))
     required = any(field.is_required() for field in body.model_fields.values())
     if declared.whole_body is None and not required:
         described_body = Body(default_factory=body, openapi_examples=examples.of(declared.id))
     return [*parameters, _parameter("body", Annotated[body, described_body])]
+
+
+def _outside_path(declared: Operation) -> list[Parameter]:
+    return [item for item in declared.parameters.values() if item.sent not in declared.in_path]
 
 
 def _query(parameter: Parameter) -> inspect.Parameter:
@@ -131,33 +129,20 @@ def _parameter(
     return inspect.Parameter(name, kind, annotation=annotation, default=default)
 
 
-BODY_MODELS: dict[str, type[Value]] = {}
-"""The models of the bodies of operations, by their names."""
-
-
 def _body(declared: Operation) -> type[Value] | None:
     """Return the model of an operation's body; None if all parameters are in the URL."""
     if declared.method == "GET":
         return None
     if isinstance(declared.body, type):
-        return BODY_MODELS.setdefault(declared.body.__name__, declared.body)
-    body_parameters = [
-        parameter
-        for parameter in declared.parameters.values()
-        if parameter.sent not in declared.in_path
-    ]
-    if not body_parameters:
-        return None
-    fields: Mapping[str, Any] = {
-        item.sent: (item.type, ... if item.required else item.default) for item in body_parameters
+        return declared.body
+    fields: dict[str, Any] = {
+        item.sent: (item.type, ... if item.required else item.default)
+        for item in _outside_path(declared)
     }
+    if not fields:
+        return None
     name = declared.body or "".join(part.capitalize() for part in declared.id.split("_"))
-    # Two operations may share a body, so a name must always mean the same model.
-    if name not in BODY_MODELS:
-        BODY_MODELS[name] = create_model(name, __base__=Value, **fields)
-    if {*BODY_MODELS[name].model_fields} != {*fields}:
-        raise TypeError(f"two different bodies are named {name}")
-    return BODY_MODELS[name]
+    return create_model(name, __base__=Value, **fields)
 
 
 def _adapter(declared: Operation) -> TypeAdapter[Any] | None:
