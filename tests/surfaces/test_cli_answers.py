@@ -35,7 +35,7 @@ def test_an_empty_context_says_why(cli: CommandLine) -> None:
     assert ran.err.startswith("empty[nothing_known]: ")
     assert cli.json("context", "orc-1", "oven")["empty"] == "nothing_known"
     cli.remember("The oven is slow.")
-    ran = cli("recall", "orc-1", "oven", "--token-budget", "1")
+    ran = cli("recall", "orc-1", "oven", "--token-budget", "1", "--explain")
     assert (ran.code, ran.out.splitlines()) == (0, ["the token budget is too small"])
     assert cli.json("context", "orc-1", "oven")["empty"] is None
     ran = cli("context", "orc-1", "oven", "--budget-tokens", "3")
