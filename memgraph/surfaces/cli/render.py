@@ -292,12 +292,12 @@ def _server(traces: Any, _: Known) -> str:
 def _retraction(report: Any) -> str:
     title = counted(report.retracted, "memory", "memories")
     title += " would be retracted" if report.dry_run else " retracted"
-    if report.same_name:
-        names = ", ".join(PurePosixPath(path).name for path in report.same_name)
-        title += f", none of {names}, dropped under the same name"
+    names = ", ".join(PurePosixPath(path).name for path in report.same_name)
+    others = f"; dropped under the same name, and kept: {names}" if names else ""
     if not (report.retracted or report.kept or report.weakened):
-        return f"{title}: none is left of this source; `memgraph sources` lists all sources"
-    return title + _UNCHANGED if report.dry_run else title
+        others = others or "; `memgraph sources` lists all sources"
+        return f"{title}: none is left of this source{others}"
+    return title + others + (_UNCHANGED if report.dry_run else "")
 
 
 _UNCHANGED: Final = "; nothing was changed: to do it, repeat the command with --yes"
