@@ -29,15 +29,7 @@ from memgraph.model.turns import (
     TurnInput,
     WriteBackResult,
 )
-from memgraph.model.values import (
-    MAX_NAME_CHARS,
-    EdgeInput,
-    Memory,
-    MemoryInput,
-    Outcome,
-    Source,
-    validated,
-)
+from memgraph.model.values import MAX_NAME_CHARS, EdgeInput, Memory, MemoryInput, Outcome, validated
 from memgraph.operations.context.database_backend import DatabaseBackend
 from memgraph.rules.lifecycle import TASK_CLOSED
 from memgraph.rules.scope import Viewer
@@ -122,11 +114,8 @@ class WriteBackHooks(HookHost):
         def work() -> WriteBackResult:
             parsed = parse_output()
             candidates = typed_by_model(handle, parsed.candidates)
-            inputs = [
-                memory_input(candidate, source=_source(candidate, place), **scope)
-                for candidate in candidates
-            ]
-            links = [*links_of(candidates), *ticked(handle, inputs)]
+            inputs = [_memory(candidate, place, scope) for candidate in candidates]
+            links = [*_links_of(candidates), *ticked(handle, inputs)]
             written = stored(handle, inputs, links)
             rejected = (*parsed.rejections, *written.rejected)
             return written.model_copy(update={"rejected": rejected})
@@ -283,8 +272,10 @@ def typed_by_model(
     ]
 
 
-def memory_input(candidate: WorkflowCandidate, **fields: Any) -> MemoryInput:
-    """Return the memory of a candidate, in a place and from a source."""
+def _memory(
+    candidate: WorkflowCandidate, place: TurnInput, scope: Mapping[str, Any]
+) -> MemoryInput:
+    locator = candidate.locator[:MAX_NAME_CHARS] or None
     return MemoryInput(
         key=candidate.key,
         content=candidate.content,
@@ -292,16 +283,12 @@ def memory_input(candidate: WorkflowCandidate, **fields: Any) -> MemoryInput:
         importance=candidate.importance,
         confidence=candidate.confidence,
         tags=candidate.tags,
-        **fields,
+        source=place.source(SourceType.WORKFLOW_OUTPUT, CapturedBy.EXTRACTOR, locator=locator),
+        **scope,
     )
 
 
-def _source(candidate: WorkflowCandidate, place: TurnInput) -> Source:
-    locator = candidate.locator[:MAX_NAME_CHARS] or None
-    return place.source(SourceType.WORKFLOW_OUTPUT, CapturedBy.EXTRACTOR, locator=locator)
-
-
-def links_of(candidates: Iterable[WorkflowCandidate]) -> list[EdgeInput]:
+def _links_of(candidates: Iterable[WorkflowCandidate]) -> list[EdgeInput]:
     """Return the edges from candidates to what caused them and to what they are a part of."""
     return [
         EdgeInput(from_id=f"#{candidate.key}", to_id=to_id, edge_type=edge_type)
