@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -87,7 +87,7 @@ class ParsedDocument:
     Edges and links name candidates by ``#key``. ``main_key`` is the candidate that represents the
     file when others link to it, under any of ``document_keys``. ``path`` is relative to the drop
     zone. ``text`` is the whole decoded file, whose lines the locators count. ``origin`` is the tool
-    that exported it. ``order`` is that of day and month in its dates, as far as it is known.
+    that exported it. ``order`` returns that of day and month in its dates, if it is known.
     """
 
     path: str
@@ -101,15 +101,21 @@ class ParsedDocument:
     main_key: str | None = None
     document_keys: tuple[str, ...] = ()
     origin: Origin | None = None
-    order: DateOrder | None = None
+    order: Callable[[], DateOrder | None] = field(default=lambda: None, repr=False, compare=False)
 
     def dates(self, text: str, *, alone: bool = True) -> tuple[int, ...]:
         """Return what the date in a text may mean; see ``date_readings``."""
-        return date_readings(text, alone=alone, order=self.order)
+        return self._in_order(date_readings(text, alone=alone))
 
     def json_times(self, value: object) -> tuple[int, ...]:
         """Return what a time in JSON may mean."""
-        return json_readings(value, order=self.order)
+        return self._in_order(json_readings(value))
+
+    def _in_order(self, readings: tuple[int, ...]) -> tuple[int, ...]:
+        order = self.order() if len(readings) > 1 else None
+        if order is None:
+            return readings
+        return readings[:1] if order == "day first" else readings[1:]
 
     def json_time(self, value: object) -> int | None:
         """Return a time in JSON; None if it is not known."""

@@ -7,7 +7,7 @@ import posixpath
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 
 from ingest.candidates import ParsedDocument, ParseFinding
 from ingest.parsers.file_names import document_keys, title_of
@@ -47,9 +47,13 @@ def parse_document(
             type=ending[:20],
         )
     text, findings = decode(data)
-    # JSON may escape a slash.
-    order = date_order([text.replace("\\/", "/")]) or order
-    document = ParsedDocument(path, text, findings=list(findings), order=order)
+
+    @cache
+    def order_of_dates() -> DateOrder | None:
+        # JSON may escape a slash.
+        return date_order([text.replace("\\/", "/")]) or order
+
+    document = ParsedDocument(path, text, findings=list(findings), order=order_of_dates)
     if ending == ".json":
         parse_json(document, partial(_text_above, above))
     elif ending == ".md":

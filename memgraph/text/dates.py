@@ -445,13 +445,11 @@ def date_order(texts: Iterable[str]) -> DateOrder | None:
     return orders.pop() if len(orders) == 1 else None
 
 
-def date_readings(
-    text: str, *, alone: bool = True, order: DateOrder | None = None
-) -> tuple[int, ...]:
+def date_readings(text: str, *, alone: bool = True) -> tuple[int, ...]:
     """Return what the first date in a text may mean, in milliseconds since 1970.
 
-    The result is empty without a date, and has two times if day and month of the date are ambiguous
-    without an ``order``. The time of day defaults to midnight, the time zone to UTC.
+    The result is empty without a date, and has two times if day and month are ambiguous: the first
+    of them is day first. The time of day defaults to midnight, the time zone to UTC.
 
     Args:
         alone: the text must be a date, with only words such as "on" or a weekday around it;
@@ -461,9 +459,7 @@ def date_readings(
     date = next((each for each in _find(text) if each.year and each.month and each.day), None)
     if date is None:
         return ()
-    days = {"day first": (date.month, date.day), "month first": (date.day, date.month)}
-    if not date.either:
-        order = "day first"
+    days = [(date.month, date.day), (date.day, date.month)][: 1 + date.either]
     rest = text[: date.start] + " " + text[date.end :]
     offset, rest = _take_zone(text, rest)
     clock, rest = _take_clock(rest)
@@ -473,20 +469,16 @@ def date_readings(
     ):
         return ()
     try:
-        moments = [
-            datetime(date.year, *day, tzinfo=UTC) + clock - offset
-            for each, day in days.items()
-            if order in (None, each)
-        ]
+        moments = [datetime(date.year, *day, tzinfo=UTC) + clock - offset for day in days]
     except (ValueError, OverflowError):
         return ()
     return tuple(to_ms(moment) for moment in moments if moment.year >= 1000)
 
 
-def json_readings(value: object, *, order: DateOrder | None = None) -> tuple[int, ...]:
+def json_readings(value: object) -> tuple[int, ...]:
     """Return what a JSON time may mean; it is text, or a number of seconds or milliseconds."""
     if isinstance(value, str) and not re.fullmatch(r"\d{9,13}(\.\d{1,9})?", value):
-        return date_readings(value, order=order)
+        return date_readings(value)
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return ()
     moment = _from_number(float(value))

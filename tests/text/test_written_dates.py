@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given, strategies as st
 
-from memgraph.text.dates import DateOrder, date_order, date_readings, json_readings, settled, to_ms
+from memgraph.text.dates import date_order, date_readings, json_readings, settled, to_ms
 
 
-def read_date(text: str, *, alone: bool = True, order: DateOrder | None = None) -> int | None:
-    return settled([date_readings(text, alone=alone, order=order)])
+def read_date(text: str, *, alone: bool = True) -> int | None:
+    return settled([date_readings(text, alone=alone)])
 
 
 MOMENT = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
@@ -111,9 +111,8 @@ def test_the_order_is_that_of_the_dates_which_show_it() -> None:
     assert date_order(["5/6/2024", "6/25/2024"]) == "month first"
     assert date_order(["5/6/2024", "6/6/2024"]) is None
     assert date_order(["25/6/2024", "6/25/2024"]) is None
-    assert read_date("5/6/2024", order="day first") == read_date("2024-06-05")
-    assert read_date("5/6/2024", order="month first") == read_date("2024-05-06")
-    assert read_date("25/6/2024", order="month first") == read_date("2024-06-25")
+    assert date_readings("5/6/2024") == (read_date("2024-06-05"), read_date("2024-05-06"))
+    assert read_date("25/6/2024") == read_date("2024-06-25")
 
 
 def test_two_digits_are_a_year_of_the_last_or_of_this_century() -> None:
