@@ -10,8 +10,8 @@ from console_browsing import HOME, Browser, harmless
 from hypothesis import given, strategies as st
 from serving_worlds import Served
 
-from memgraph import Orchestrator
-from memgraph.clock import FixedClock, parse_time
+from memgraph import Orchestrator, Viewer
+from memgraph.clock import MAX_MS, FixedClock, parse_time
 from memgraph.model.access import Permission
 from memgraph.operations.maintenance.maintenance import restore
 from memgraph.surfaces.web.pages.contradictions import differing
@@ -56,6 +56,9 @@ def test_a_restore_of_a_backup_is_a_change(
     text = harmless(browser.page(HOME)).text
     assert "The database was replaced by a backup of " in text
     assert "a bad import" in text
+    # It is about the whole database, so those who may not see all of it do not read why.
+    narrow = service.orchestrator(orc.name, viewer=Viewer(sees_use=False))
+    assert [each.reason for each in narrow.history.diff(0, MAX_MS).backups] == [None]
 
 
 def test_a_search_finds_memories_says_why_and_an_id_leads_to_its_page(
