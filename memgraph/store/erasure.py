@@ -34,7 +34,6 @@ from memgraph.rules.erasure import (
 from memgraph.rules.search_terms import SearchTerms
 from memgraph.store import embeddings, entities, metadata, postings, sources, tables, text_index
 from memgraph.store.memories import set_statuses
-from memgraph.store.rows import json_text
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import Column, among, each, greatest, member, prepared, value
 
@@ -51,8 +50,6 @@ ACCEPT: Final = "accept_journal"
 """The action of the entry by which an operator accepts the journal as it is."""
 UNFINISHED_KEY: Final = "erasing"
 """The row of an erasure that is not finished."""
-REDACTED: Final = "redacted"
-"""The field of a file's manifest with its digest after lines were redacted."""
 ERASED_KEY: Final = "erased_through"
 """The head of the journal at the last erasure. Texts built from an earlier head are invalid."""
 _PAGE: Final = 2_000
@@ -489,22 +486,6 @@ def redacted(snapshot: Snapshot, seqs: Collection[int]) -> list[tuple[int, str, 
     log = tables.audit_log
     query = sa.select(log.c.seq, log.c.hash, log.c.details).where(among(log.c.seq, "seqs"))
     return [tuple(row) for row in snapshot.rows(query.order_by(log.c.seq), seqs=sorted(seqs))]
-
-
-def note_file(transaction: Transaction, sha256: str, now: str | None) -> None:
-    """Note the digest of a file with redacted lines, which identifies it as the same file.
-
-    Args:
-        sha256: its digest before.
-        now: its digest now; None: it was removed, and only the outcomes stay in its manifest.
-    """
-    f = tables.files
-    same = (f.c.sha256 == value("sha256")) | (member(f.c.manifest, REDACTED) == value("sha256"))
-    query = sa.select(f.c.sha256, f.c.manifest).where(same)
-    for key, text in transaction.rows(query, sha256=sha256):
-        manifest = json.loads(text)
-        fresh = {"items": manifest.get("items", {})} if now is None else manifest | {REDACTED: now}
-        apply(transaction, {(f.name, (key,)): {"manifest": json_text(fresh)}})
 
 
 # -- what others ask about erasures ----------------------------------------------------------------

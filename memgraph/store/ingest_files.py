@@ -13,12 +13,14 @@ from memgraph.model.enums import EdgeType, IngestStatus, MemoryStatus
 from memgraph.model.record_tables import IngestPartRow
 from memgraph.model.tables import DocumentKeyRow, IngestFileRow, PendingLinkRow
 from memgraph.store import tables
-from memgraph.store.rows import fetch, first
+from memgraph.store.rows import fetch, first, json_text, save
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import bound, member, row_count
 
 HELD: Final = "held"
 """The rejection reason of a content that waits for an operator."""
+REDACTED: Final = "redacted"
+"""The field of a file's manifest with its digest after lines were redacted."""
 
 
 def get(snapshot: Snapshot, sha256: str) -> IngestFileRow | None:
@@ -37,6 +39,22 @@ def before(snapshot: Snapshot, place: tuple[int, str] | None, limit: int) -> lis
     if place is not None:
         files = files.where(sa.tuple_(recorded_at, sha256) < place)
     return fetch(snapshot, files)
+
+
+def note_redaction(transaction: Transaction, sha256: str, now: str | None) -> None:
+    """Note the digest of a file with redacted lines, which identifies it as the same file.
+
+    Args:
+        sha256: its digest before.
+        now: its digest now; None: it was removed, and only the outcomes stay in its manifest.
+    """
+    is_it = member(tables.files.c.manifest, REDACTED) == sha256
+    for row in fetch(
+        transaction, select(IngestFileRow).where(is_it | (col(IngestFileRow.sha256) == sha256))
+    ):
+        outcomes = {"items": row.manifest.get("items", {})}
+        row.manifest_json = json_text(outcomes if now is None else row.manifest | {REDACTED: now})
+        save(transaction, row)
 
 
 def last_part(snapshot: Snapshot, sha256: str) -> IngestPartRow | None:

@@ -40,7 +40,7 @@ from memgraph.rules.erasure import names_of, strings_of
 from memgraph.rules.evidence import Origin
 from memgraph.rules.search_terms import SearchTerms
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import entity_records, erasure, journal, memories, metadata
+from memgraph.store import entity_records, erasure, ingest_files, journal, memories, metadata
 from memgraph.store.engine import LONGER, patiently
 from memgraph.store.erasure import EntityForms, Gone, MemoryToErase, Standing
 from memgraph.store.files import FileLock
@@ -441,7 +441,7 @@ class Erasing:
 
         def note(sha256: str, now: str | None) -> None:
             with database.write() as transaction:
-                erasure.note_file(transaction, sha256, now)
+                ingest_files.note_redaction(transaction, sha256, now)
 
         paths, ids = self.opened.paths, report.memory_ids
         found = files.erase_files(paths, database, terms, ids, texts, note)

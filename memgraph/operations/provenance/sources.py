@@ -20,7 +20,7 @@ from memgraph.paths import OrchestratorPaths
 from memgraph.rules.sources import FilePart, FileText, part_of, texts_of
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import graph, influence, ingest_files, sources as sources_rows
-from memgraph.store.erasure import REDACTED
+from memgraph.store.ingest_files import REDACTED
 from memgraph.store.items import is_id
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
