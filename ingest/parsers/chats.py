@@ -7,9 +7,9 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from ingest.candidates import ParsedDocument
+from ingest.candidates import Origin, ParsedDocument
 from ingest.parsers.file_names import conversation_name, session_name, title_of
 from ingest.parsers.transcript import Conversation
 from ingest.reasons import SkippedPart
@@ -289,6 +289,18 @@ class _Node:
     spoken: bool = True
 
 
+class _Export(NamedTuple):
+    """An export of conversations: the names of their fields, and the reader of their messages."""
+
+    origin: Origin
+    messages: str
+    kind: type
+    read: Callable[[Any, str, ParsedDocument], dict[str, _Node]]
+    tip: str
+    began: str
+    title: str
+
+
 def is_chatgpt(value: Any) -> bool:
     """Return True for ChatGPT's ``conversations.json``, or one conversation of it."""
     return any(_is_tree(item.get("mapping")) for item in _objects(_as_list(value)))
@@ -299,28 +311,39 @@ def is_claude(value: Any) -> bool:
     return any(isinstance(item.get("chat_messages"), list) for item in _objects(_as_list(value)))
 
 
-def parse_chatgpt(document: ParsedDocument, value: Any) -> None:
+def parse_export(document: ParsedDocument, value: Any, export: _Export) -> None:
     """Add the messages of the shown branches as episodes; each conversation is a session."""
-    document.format, document.origin = "chat", "ChatGPT"
-    turns = Conversation(document)
-    for where, conversation, session in _sessions(value, document, "mapping", dict):
-        nodes = _chatgpt_nodes(conversation["mapping"], f"{where}/mapping", document)
-        branch = _shown(nodes, conversation.get("current_node"), where, document)
-        about = (session, conversation.get("create_time"), conversation.get("title"))
-        _add_branch(turns, nodes, branch, where, *about)
-
-
-def parse_claude(document: ParsedDocument, value: Any) -> None:
-    """Add the messages of the shown branches as episodes; each conversation is a session."""
-    document.format, document.origin = "chat", "Claude"
-    turns = Conversation(document)
-    for where, conversation, session in _sessions(value, document, "chat_messages", list):
-        nodes = _claude_nodes(conversation["chat_messages"], f"{where}/chat_messages", document)
-        branch = list(nodes)
-        if any(node.parent in nodes for node in nodes.values()):
-            branch = _shown(nodes, conversation.get("current_leaf_message_uuid"), where, document)
-        about = (session, conversation.get("created_at"), conversation.get("name"))
-        _add_branch(turns, nodes, branch, where, *about)
+    document.format, document.origin = "chat", export.origin
+    turns, sessions = Conversation(document), set[str]()
+    for place, item in enumerate(_as_list(value)):
+        where = f"/{place}" if isinstance(value, list) else ""
+        messages = _object(item).get(export.messages)
+        if not isinstance(messages, export.kind):
+            document.report(SkippedPart.MESSAGE_INVALID, where or "#")
+            continue
+        session = _label(item, "conversation_id", "id", "uuid")
+        if session is None or session in sessions:
+            session = f"{session or session_name(document.path)}#{place + 1}"
+        sessions.add(session)
+        nodes = export.read(messages, f"{where}/{export.messages}", document)
+        branch = _shown(nodes, item.get(export.tip), where, document)
+        omitted = sum(bool(node.text) for name, node in nodes.items() if name not in branch)
+        document.report(SkippedPart.BRANCH_LEFT_OUT, where or "#", count=omitted)
+        began, title = document.json_time(item.get(export.began)), _name(item.get(export.title))
+        for name in branch:
+            node = nodes[name]
+            document.report(SkippedPart.CONTENT_PART_SKIPPED, node.where, count=node.skipped)
+            if node.text:
+                turns.add(
+                    node.text,
+                    node.where,
+                    speaker=node.speaker,
+                    session=session,
+                    conversation=session,
+                    event_time=began if node.time is None else node.time,
+                    turn_id=name[:MAX_NAME_CHARS],
+                    attributes={"title": title[:200]} if title else None,
+                )
 
 
 def _is_tree(mapping: Any) -> bool:
@@ -335,28 +358,16 @@ def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _sessions(
-    value: Any, document: ParsedDocument, member: str, kind: type
-) -> Iterator[tuple[str, Json, str]]:
-    """Yield the JSON pointer, the fields and the session id of each conversation."""
-    sessions: set[str] = set()
-    for place, item in enumerate(_as_list(value)):
-        where = f"/{place}" if isinstance(value, list) else ""
-        if not isinstance(item, dict) or not isinstance(item.get(member), kind):
-            document.report(SkippedPart.MESSAGE_INVALID, where or "#")
-            continue
-        session = _label(item, "conversation_id", "id", "uuid")
-        if session is None or session in sessions:
-            session = f"{session or session_name(document.path)}#{place + 1}"
-        sessions.add(session)
-        yield where, item, session
-
-
-def _shown(nodes: Mapping[str, _Node], tip: Any, where: str, document: ParsedDocument) -> list[str]:
+def _shown(
+    nodes: Mapping[str, _Node], tip: Any, where: str, document: ParsedDocument
+) -> Mapping[str, None]:
     """Return the ids of the branch that ends in ``tip``, from its root.
 
-    If ``tip`` is unknown, the branch ends in the latest message.
+    If ``tip`` is unknown, the branch ends in the latest message. Messages without parents are a
+    list, of which all were shown.
     """
+    if not any(node.parent in nodes for node in nodes.values()):
+        return dict.fromkeys(nodes)
     if not isinstance(tip, str) or tip not in nodes:
         parents = {node.parent for node in nodes.values()}
         leaves = [name for name in nodes if name not in parents] or list(nodes)
@@ -371,38 +382,7 @@ def _shown(nodes: Mapping[str, _Node], tip: Any, where: str, document: ParsedDoc
             break
         branch[tip] = None
         tip = nodes[tip].parent
-    return list(branch)[::-1]
-
-
-def _add_branch(
-    turns: Conversation,
-    nodes: Mapping[str, _Node],
-    branch: Sequence[str],
-    where: str,
-    session: str,
-    started: Any,
-    title: Any,
-) -> None:
-    """Add the messages of a branch, and report how many are on other branches."""
-    report = turns.document.report
-    on_branch, title = set(branch), _name(title)
-    started = turns.document.json_time(started)
-    omitted = sum(bool(node.text) for name, node in nodes.items() if name not in on_branch)
-    report(SkippedPart.BRANCH_LEFT_OUT, where or "#", count=omitted)
-    for name in branch:
-        node = nodes[name]
-        report(SkippedPart.CONTENT_PART_SKIPPED, node.where, count=node.skipped)
-        if node.text:
-            turns.add(
-                node.text,
-                node.where,
-                speaker=node.speaker,
-                session=session,
-                conversation=session,
-                event_time=started if node.time is None else node.time,
-                turn_id=name[:MAX_NAME_CHARS],
-                attributes={"title": title[:200]} if title else None,
-            )
+    return dict.fromkeys(reversed(branch))
 
 
 def _chatgpt_nodes(mapping: Json, pointer: str, document: ParsedDocument) -> dict[str, _Node]:
@@ -476,6 +456,20 @@ def _claude_text(message: Json) -> tuple[str, int]:
         if attached := _name(file.get("file_name")):
             parts.append(f"[file: {attached[:200]}]")
     return "\n".join(parts).strip(), sum(block.get("type") != "text" for block in blocks)
+
+
+CHATGPT: Final = _Export(
+    "ChatGPT", "mapping", dict, _chatgpt_nodes, "current_node", "create_time", "title"
+)
+CLAUDE: Final = _Export(
+    "Claude",
+    "chat_messages",
+    list,
+    _claude_nodes,
+    "current_leaf_message_uuid",
+    "created_at",
+    "name",
+)
 
 
 # Slack: ``<channel>/<YYYY-MM-DD>.json`` contains one day of a channel; users.json has the names.

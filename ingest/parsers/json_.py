@@ -12,14 +12,15 @@ from typing import Any, Final, NoReturn
 
 from ingest.candidates import MAX_PASSAGE_CHARS, ParsedDocument, split_long
 from ingest.parsers.chats import (
+    CHATGPT,
+    CLAUDE,
     find_chats,
     is_chatgpt,
     is_claude,
     is_slack_day,
     is_slack_list,
-    parse_chatgpt,
     parse_chats,
-    parse_claude,
+    parse_export,
     parse_slack_day,
     slack_users,
 )
@@ -62,9 +63,9 @@ def parse_json(document: ParsedDocument, above: Above) -> None:
     elif is_memories_document(value):
         parse_memories(document, value)
     elif is_chatgpt(value):
-        parse_chatgpt(document, value)
+        parse_export(document, value, CHATGPT)
     elif is_claude(value):
-        parse_claude(document, value)
+        parse_export(document, value, CLAUDE)
     elif is_slack_day(value):
         names = (_names_in(above(name) or "[]") for name in _SLACK_USERS)
         parse_slack_day(document, value, dict(user for each in names for user in each.items()))
