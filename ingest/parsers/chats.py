@@ -60,11 +60,14 @@ def _name(value: Any) -> str | None:
     return " ".join(value.split())[:MAX_NAME_CHARS] or None
 
 
-def _label(values: Any, *names: str) -> str | None:
-    """Return the first of the named fields of an object whose value is text."""
-    if not isinstance(values, dict):
-        return None
-    return next((label for label in (_name(values.get(name)) for name in names) if label), None)
+def _label(values: Any, *names: str, numbers: bool = False) -> str | None:
+    """Return the first of the named fields of an object whose value is text, or an integer."""
+    for value in map(_object(values).get, names):
+        if numbers and isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        if label := _name(value):
+            return label
+    return None
 
 
 def _objects(value: Any) -> list[Json]:
@@ -165,8 +168,9 @@ def _speaker(message: Any) -> str | None:
 def _read_chat(turns: Conversation, chat: _Chat, place: int | None) -> None:
     about = chat.about
     base = session_name(turns.document.path)
-    conversation = _identifier(about, ("conversation_id", "thread_id", "channel_id", "chat_id"))
-    session = _identifier(about, ("session_id", "session", "id"))
+    ids = ("conversation_id", "thread_id", "channel_id", "chat_id")
+    conversation = _label(about, *ids, numbers=True)
+    session = _label(about, "session_id", "session", "id", numbers=True)
     if session is None:
         session = f"{conversation or base}#{place}" if place else conversation or base
     conversation = conversation or conversation_name(session)
@@ -199,20 +203,9 @@ def _read_chat(turns: Conversation, chat: _Chat, place: int | None) -> None:
             session=session,
             conversation=conversation,
             event_time=_time(message, turns.document, where, started),
-            turn_id=_identifier(message, _ID_FIELDS),
+            turn_id=_label(message, *_ID_FIELDS, numbers=True),
             attributes={"role": str(role)[:100]} if has_own_role else None,
         )
-
-
-def _identifier(values: Json, names: Sequence[str]) -> str | None:
-    """Return the first of the named fields whose value is text or an integer."""
-    for name in names:
-        value = values.get(name)
-        if isinstance(value, int) and not isinstance(value, bool):
-            return str(value)
-        if label := _name(value):
-            return label
-    return None
 
 
 def _time(
