@@ -11,6 +11,7 @@ from memgraph.context.assembly import ConfirmationCallback
 from memgraph.errors import AccessDenied
 from memgraph.model.access import Permission
 from memgraph.model.context import (
+    AgentProfile,
     ContextBody,
     ContextFields,
     ContextPackage,
@@ -50,10 +51,9 @@ class Contexts(Handle[F], group="contexts"):
             AccessDenied: the task is not among the viewer's ``session_ids``, or its project not
                 among its ``project_ids``. The denial is logged.
         """
-        from memgraph.operations.context.builder import ContextBuilder
+        from memgraph.operations.context.builder import build_context
 
-        builder = ContextBuilder(self._service, self.name, viewer=self.viewer, actor=self.actor)
-        return builder.build_context(task, **fields)
+        return build_context(self, task, {}, fields, profile=AgentProfile(name=self.actor))
 
     @operation(Permission.READ, "GET /tiers/{tier}", id="list_tier", command="tier")
     def tier(

@@ -272,99 +272,71 @@ def _first(*values: Any) -> Any:
     return next(value for value in values if value is not None)
 
 
-class ContextBuilder(Handle):
-    """Builds contexts from tasks and projects that a viewer was granted. Thread-safe.
+def build_context(
+    handle: Handle[Any],
+    task: Task | Mapping[str, Any] | str | None,
+    request: ContextRequest | Mapping[str, Any],
+    fields: ContextFields,
+    *,
+    profile: AgentProfile,
+    any_task: bool = False,
+) -> ContextPackage:
+    """Build the context that a task needs for the caller of a handle, and keep its receipt.
 
     Args:
-        service, name: the service and its orchestrator.
-        viewer: the granted view. Without an agent, private memories of agents are left out.
-        actor: the name in journal entries.
-        profile: defaults for requests.
+        fields: override those of the request.
+        profile: defaults for the request.
+        any_task: the task and its project need not be granted to the handle.
+
+    Raises: as ``ContextAssembler.build_context``.
     """
-
-    def __init__(
-        self,
-        service: MemoryService,
-        name: str,
-        *,
-        viewer: Viewer,
-        actor: str,
-        profile: AgentProfile | None = None,
-    ) -> None:
-        reader = replace(viewer, agent_id=viewer.agent_id or actor)
-        super().__init__(service, name, viewer=reader, actor=actor)
-        self.profile = AgentProfile(name=actor) if profile is None else profile
-
-    def build_context(
-        self,
-        task: Task | Mapping[str, Any] | str | None,
-        request: ContextRequest | Mapping[str, Any] | None = None,
-        **fields: Unpack[ContextFields],
-    ) -> ContextPackage:
-        """Build the context that a task needs, within a token budget.
-
-        The task's own items come first, its first and last items before the others. They are
-        followed by items of its project and of the global tier that match the query, or else the
-        most important ones. A text that does not fit into its tier's share and the unused rest is
-        shortened, and its item's ``shortened`` is True.
-
-        Args:
-            task: the task, its fields, or its id; None: only the global tier.
-            request: the request, or its fields.
-            fields: fields of ``ContextRequest``, which override those of ``request``.
-
-        Returns:
-            The package. Its ``text`` costs at most ``budget_tokens``, and is empty if not even the
-            markers of a block fit.
-
-        Raises:
-            InvalidInput: the task, the request or a field is invalid.
-            AccessDenied: the task or its project was not granted. The denial is logged.
-            StorageError: the database cannot be read.
-        """
-        checked_request = value_of(ContextRequest, {} if request is None else request)
-        if fields:
-            checked_request = validated(ContextRequest, {**dict(checked_request), **fields})
-        task_fields = {"task_id": task} if isinstance(task, str) else task
-        working = None if task_fields is None else value_of(Task, task_fields)
-        with self._service.opened(self.name) as opened:
-            self._require_granted(working)
-            plan = plan_of(opened, checked_request, self.profile)
-            viewer = self._viewer_of(working, plan.shares)
-            (package, new), damaged = despite_damage(
-                lambda: built(opened, viewer, working, checked_request, plan)
-            )
-            package = with_damage(opened, package, damaged)
-            self._keep_receipt(opened, new, viewer=viewer)
-        return package
-
-    def _require_granted(self, task: Task | None) -> None:
-        """Raise AccessDenied if the viewer was not granted the task or its project."""
-        if task is None:
-            return
-        for tier, scope_id in ((Scope.SESSION, task.task_id), (Scope.PROJECT, task.project)):
-            if scope_id is not None and scope_id not in self.viewer.scope_ids(tier):
-                error = AccessDenied(closed_to_viewer(tier), field=tier.tier)
-                raise self._denied(error, field=tier.tier, asked=scope_id)
-
-    def _viewer_of(self, task: Task | None, shares: TierShares) -> Viewer:
-        """Return a viewer of the task, its project and the global tier, unless their share is 0."""
-        project = None if task is None else task.project
-        open_ = {
-            Scope.SESSION: task is not None and shares.task > 0.0,
-            Scope.PROJECT: project is not None and shares.project > 0.0,
-            Scope.GLOBAL: shares.global_tier > 0.0,
-        }
-        scopes = frozenset(scope for scope, is_open in open_.items() if is_open)
-        return replace(
-            self.viewer,
-            session_ids=frozenset() if task is None else frozenset({task.task_id}),
-            project_ids=frozenset() if project is None else frozenset({project}),
-            scopes=scopes & self.viewer.scopes,
+    checked_request = value_of(ContextRequest, request)
+    if fields:
+        checked_request = validated(ContextRequest, {**dict(checked_request), **fields})
+    task_fields = {"task_id": task} if isinstance(task, str) else task
+    working = None if task_fields is None else value_of(Task, task_fields)
+    with handle._service.opened(handle.name) as opened:
+        if working is not None and not any_task:
+            _require_granted(handle, working)
+        plan = plan_of(opened, checked_request, profile)
+        viewer = _viewer_of(handle, working, plan.shares)
+        (package, new), damaged = despite_damage(
+            lambda: built(opened, viewer, working, checked_request, plan)
         )
+        package = with_damage(opened, package, damaged)
+        handle._keep_receipt(opened, new, viewer=viewer)
+    return package
 
 
-class ContextAssembler(ContextBuilder):
+def _require_granted(handle: Handle[Any], task: Task) -> None:
+    """Raise AccessDenied if the viewer was not granted the task or its project."""
+    for tier, scope_id in ((Scope.SESSION, task.task_id), (Scope.PROJECT, task.project)):
+        if scope_id is not None and scope_id not in handle.viewer.scope_ids(tier):
+            error = AccessDenied(closed_to_viewer(tier), field=tier.tier)
+            raise handle._denied(error, field=tier.tier, asked=scope_id)
+
+
+def _viewer_of(handle: Handle[Any], task: Task | None, shares: TierShares) -> Viewer:
+    """Return a viewer of the task, its project and the global tier, unless their share is 0.
+
+    Without an agent it reads as the actor, so that private memories of agents stay hidden.
+    """
+    project = None if task is None else task.project
+    open_ = {
+        Scope.SESSION: task is not None and shares.task > 0.0,
+        Scope.PROJECT: project is not None and shares.project > 0.0,
+        Scope.GLOBAL: shares.global_tier > 0.0,
+    }
+    return replace(
+        handle.viewer,
+        agent_id=handle.viewer.agent_id or handle.actor,
+        session_ids=frozenset() if task is None else frozenset({task.task_id}),
+        project_ids=frozenset() if project is None else frozenset({project}),
+        scopes=handle.viewer.scopes.intersection(one for one in open_ if open_[one]),
+    )
+
+
+class ContextAssembler(Handle):
     """Builds contexts from the three tiers of one orchestrator. Thread-safe.
 
     It belongs to the host and may open every task and project of its orchestrator. A context for a
@@ -394,27 +366,57 @@ class ContextAssembler(ContextBuilder):
         confirmation_callback: ConfirmationCallback | None = None,
         actor: str = "orchestrator",
     ) -> None:
-        chosen = value_of(AgentProfile, {"name": actor} if profile is None else profile)
+        self.profile = value_of(AgentProfile, {"name": actor} if profile is None else profile)
+        agent_id = self.profile.agent_id or actor
         granted = Viewer(clearance=clearance)
-        # Without an agent it reads as the actor, so that private memories of agents stay hidden.
-        agent_id = chosen.agent_id or actor
-        viewer = narrow(granted, clearance=chosen.clearance, agent_id=agent_id)
+        viewer = narrow(granted, clearance=self.profile.clearance, agent_id=agent_id)
         # Checks the name and the actor like every handle.
         service.orchestrator(name, viewer=viewer, actor=actor)
-        super().__init__(service, name, viewer=viewer, actor=actor, profile=chosen)
+        super().__init__(service, name, viewer=viewer, actor=actor)
         self._callback = confirmation_callback
+
+    def build_context(
+        self,
+        task: Task | Mapping[str, Any] | str | None,
+        request: ContextRequest | Mapping[str, Any] | None = None,
+        **fields: Unpack[ContextFields],
+    ) -> ContextPackage:
+        """Build the context that a task needs, within a token budget.
+
+        The task's own items come first, its first and last items before the others. They are
+        followed by items of its project and of the global tier that match the query, or else the
+        most important ones. A text that does not fit into its tier's share and the unused rest is
+        shortened, and its item's ``shortened`` is True.
+
+        Args:
+            task: the task, its fields, or its id; None: only the global tier.
+            request: the request, or its fields.
+            fields: fields of ``ContextRequest``, which override those of ``request``.
+
+        Returns:
+            The package. Its ``text`` costs at most ``budget_tokens``, and is empty if not even the
+            markers of a block fit.
+
+        Raises:
+            InvalidInput: the task, the request or a field is invalid.
+            StorageError: the database cannot be read.
+        """
+        asked = {} if request is None else request
+        return build_context(self, task, asked, fields, profile=self.profile, any_task=True)
 
     def task_store(self, task_id: str) -> TaskMemoryStore:
         """Return the store of a task."""
-        return self._handle(session_ids=frozenset({task_id})).stores.task(task_id)
+        viewer = replace(self.viewer, session_ids=frozenset({task_id}))
+        return self._handle(viewer).stores.task(task_id)
 
     def project_store(self, project_id: str) -> ProjectMemoryStore:
         """Return the store of a project."""
-        return self._handle(project_ids=frozenset({project_id})).stores.project(project_id)
+        viewer = replace(self.viewer, project_ids=frozenset({project_id}))
+        return self._handle(viewer).stores.project(project_id)
 
     def global_store(self) -> GlobalMemoryStore:
         """Return the store of the global tier."""
-        return self._handle().stores.global_tier(self._callback)
+        return self._handle(self.viewer).stores.global_tier(self._callback)
 
     def cleanup_task(self, task_id: str) -> int:
         """Retract all items of a finished task; return their number.
@@ -423,20 +425,10 @@ class ContextAssembler(ContextBuilder):
         in the journal. A second call changes nothing.
         """
         viewer = Viewer(clearance=Sensitivity.RESTRICTED, session_ids=frozenset({task_id}))
-        handle = self._service.orchestrator(self.name, viewer=viewer, actor=self.actor)
-        return DatabaseBackend(handle, Scope.SESSION, task_id).clear(TASK_CLOSED)
+        return DatabaseBackend(self._handle(viewer), Scope.SESSION, task_id).clear(TASK_CLOSED)
 
-    def _handle(
-        self,
-        *,
-        session_ids: frozenset[str] = frozenset(),
-        project_ids: frozenset[str] = frozenset(),
-    ) -> Orchestrator:
-        viewer = replace(self.viewer, session_ids=session_ids, project_ids=project_ids)
+    def _handle(self, viewer: Viewer) -> Orchestrator:
         return self._service.orchestrator(self.name, viewer=viewer, actor=self.actor)
-
-    def _require_granted(self, task: Task | None) -> None:
-        """Do nothing: the host may open any task and project."""
 
 
 def value_of(kind: type[ValueT], value: object) -> ValueT:
