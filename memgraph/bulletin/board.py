@@ -140,7 +140,7 @@ class BulletinBoard:
             last = self._last_good(viewer)
             cause = error.code if isinstance(error, MemgraphError) else "os.error"
             fallback = _fallback(last, viewer, self._settings, self._zone, cause)
-            self._log_failure(str(fallback.warning), error)
+            self._log.failure(str(fallback.warning), error, level="warning")
             return fallback
 
     def forget(self) -> None:
@@ -168,7 +168,7 @@ class BulletinBoard:
             self._snapshots.save(bulletin)
         except OSError as error:
             # The bulletin itself is good; only the next fallback will be older.
-            self._log_failure(NO_SNAPSHOT, error)
+            self._log.failure(NO_SNAPSHOT, error, level="warning")
 
     def _remove_outdated(self, written: Collection[Bulletin]) -> None:
         """Remove those of the snapshots just written that are from before an erasure.
@@ -189,11 +189,8 @@ class BulletinBoard:
         try:
             return self._snapshots.latest(view_key(viewer, self._settings, self._zone))
         except OSError as error:
-            self._log_failure(NO_SNAPSHOT, error)
+            self._log.failure(NO_SNAPSHOT, error, level="warning")
             return None
-
-    def _log_failure(self, event: str, error: BaseException) -> None:
-        self._log.failure(event, error, level="warning")
 
 
 def without_database(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from memgraph.context.candidates import ContextCandidate, distinct, ranked
 from memgraph.context.excerpts import excerpt
@@ -36,21 +37,20 @@ class ContextPlan(BlockPlan):
     query: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AssembledContext:
-    """A context without its ids: see ``ContextPackage``.
+class AssembledContext(NamedTuple):
+    """The fields of a ``ContextPackage`` that depend on the chosen memories.
 
     ``left_out_reasons`` is the number of omitted memories by reason.
     """
 
-    items: tuple[PackedItem, ...] = ()
-    text: str = ""
-    token_cost: int = 0
-    tiers: Mapping[Scope, TierUse] = field(default_factory=dict)
-    left_out: tuple[OmittedMemory, ...] = ()
-    left_out_count: int = 0
-    left_out_reasons: Mapping[str, int] = field(default_factory=dict)
-    compression_ratio: float = 1.0
+    items: tuple[PackedItem, ...]
+    text: str
+    token_cost: int
+    tiers: dict[Scope, TierUse]
+    left_out: tuple[OmittedMemory, ...]
+    left_out_count: int
+    left_out_reasons: Mapping[str, int]
+    compression_ratio: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,24 +89,10 @@ def assembled(candidates: Iterable[ContextCandidate], plan: ContextPlan) -> Asse
     costs = {tier: sum(line.cost for line in own) for tier, own in lines_by_tier.items()}
     reach = reached(costs, room, weights)
     cutting = _Cutting(plan, room)
-    lines = {
-        line.memory_id: line
-        for tier, own in lines_by_tier.items()
-        for line in cutting.within(own, reach[tier])
-    }
-    offers = {
-        tier: [
-            (memory_id, line.cost)
-            for memory_id, line in lines.items()
-            if line.candidate.tier is tier
-        ]
-        for tier in Scope
-    }
-    together = {
-        memory_id: line.candidate.against
-        for memory_id, line in lines.items()
-        if line.candidate.against
-    }
+    cut = {tier: cutting.within(own, reach[tier]) for tier, own in lines_by_tier.items()}
+    offers = {tier: [(line.memory_id, line.cost) for line in own] for tier, own in cut.items()}
+    lines = {line.memory_id: line for own in cut.values() for line in own}
+    together = {memory_id: line.candidate.against for memory_id, line in lines.items()}
     fitting = allocated(offers, room, reach, together)
     fitting_lines = [line for memory_id, line in lines.items() if memory_id in fitting]
     chosen = _at_most(plan.max_items, fitting_lines, together)

@@ -76,6 +76,7 @@ def plan_for(
     *,
     format: BlockFormat,  # noqa: A002  the name in requests and settings
     budget_tokens: int,
+    max_lines: int | None = None,
 ) -> BlockPlan:
     """Return the plan of a block, with a new mark."""
     return BlockPlan(
@@ -84,6 +85,7 @@ def plan_for(
         mark=new_mark(opened.ids),
         zone=ZoneInfo(opened.settings.memory.schedule.timezone),
         stems=content_stems(query),
+        max_lines=max_lines,
     )
 
 
@@ -166,8 +168,8 @@ def build_block(
             request.query,
             format=form,
             budget_tokens=chosen.block_tokens if budget is None else budget,
+            max_lines=max_lines,
         )
-        plan = replace(plan, max_lines=max_lines)
         built, damaged = despite_damage(
             lambda: _built(opened, viewer, request, plan, include_insight, handles)
         )
@@ -423,12 +425,10 @@ def _profile(answered: Selection, request: RecallRequest, plan: BlockPlan) -> Bl
     if request.kinds and MemoryKind.FACT not in request.kinds:
         return None
     snapshot = answered.snapshot
-    named = entity_records.by_pks(snapshot, answered.entity_pks)
-    view = answered.narrowing.view
-    for pk, summary in entity_records.summaries_shown(
-        snapshot, [entity.pk for entity in named], view
-    ).items():
-        [entity] = [one for one in named if one.pk == pk]
+    named = {one.pk: one for one in entity_records.by_pks(snapshot, answered.entity_pks)}
+    summaries = entity_records.summaries_shown(snapshot, list(named), answered.narrowing.view)
+    for pk, summary in summaries.items():
+        entity = named[pk]
         name = f"{label(entity.canonical_name)} ({entity.type.value})"
         written_at = date_of(summary.written_at, plan.zone)
         text = f"[0] {written_at}, profile of {name}: {record_text(summary.text)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 from zoneinfo import ZoneInfo
@@ -33,7 +33,7 @@ from memgraph.model.context import (
 )
 from memgraph.model.enums import Scope, Sensitivity
 from memgraph.model.recall import RecallItem, RecallRequest, RecallTrace
-from memgraph.model.values import Memory, StoredSource, ValueT, validated
+from memgraph.model.values import Memory, ValueT, validated
 from memgraph.operations.context.block import new_mark
 from memgraph.operations.context.database_backend import DatabaseBackend
 from memgraph.operations.handle import Handle, closed_to_viewer
@@ -104,14 +104,14 @@ def gathered(
     ranks = {item.memory.memory_id: rank for rank, item in enumerate(recalled, start=1)}
     brought_by = {item.memory.memory_id: item.brought_by for item in recalled}
     confidence = {item.memory.memory_id: item.effective_confidence for item in recalled}
-    source_of = _sources(snapshot, recalled, memories.values())
+    sources = {source.source_id: source for source in graph.sources_of(snapshot, memories.values())}
     marks = marks_of(snapshot, list(memories.values()), narrowing.view, ties, pairs)
     return [
         ContextCandidate(
             memory,
             memory.scope,
-            citation(memory, source_of(memory)),
-            marked(line_of(memory, source_of(memory)), marks, memories),
+            citation(memory, sources[memory.source_id]),
+            marked(line_of(memory, sources[memory.source_id]), marks, memories),
             confidence.get(memory_id) or confidence_at(memory, narrowing.at, exponent),
             None if brought_by.get(memory_id) else ranks.get(memory_id),
             brought_by.get(memory_id) or sides.get(memory_id),
@@ -136,16 +136,6 @@ def _tier_memories(
         yield from tiers.most_important(snapshot, narrowing, Scope.PROJECT, task.project, limit)
     if shares.global_tier:
         yield from tiers.most_important(snapshot, narrowing, Scope.GLOBAL, None, limit)
-
-
-def _sources(
-    snapshot: Snapshot, recalled: Sequence[RecallItem], memories: Iterable[Memory]
-) -> Callable[[Memory], StoredSource]:
-    by_id = {item.source.source_id: item.source for item in recalled}
-    missing = [memory for memory in memories if memory.source_id not in by_id]
-    if missing:
-        by_id |= {source.source_id: source for source in graph.sources_of(snapshot, missing)}
-    return lambda memory: by_id[memory.source_id]
 
 
 PURPOSE = "build_context"
@@ -209,20 +199,16 @@ def built(
             exponent=opened.settings.memory.decay.exponent,
         )
     context = assembled(candidates, plan)
+    shown = context._asdict()
+    del shown["left_out_reasons"]
     # Not validated: all values were computed here.
     package = ContextPackage.model_construct(
         context_package_id=opened.ids.new(PACKAGE_PREFIX),
         task_id=None if task is None else task.task_id,
         at=in_snapshot.narrowing.at,
-        items=context.items,
-        text=context.text,
         format=plan.format,
-        token_cost=context.token_cost,
         budget_tokens=plan.budget_tokens,
-        tiers=dict(context.tiers),
-        left_out=context.left_out,
-        left_out_count=context.left_out_count,
-        compression_ratio=context.compression_ratio,
+        **shown,
         receipt_id=opened.ids.new(RECEIPT_PREFIX),
         degraded=in_snapshot.degraded,
     )

@@ -137,13 +137,11 @@ def _existing_copy(snapshot: Snapshot, memory_id: str, target: PromotionTarget) 
         Conflict: that memory has been superseded, so the old text must not be promoted again.
     """
     pairs = items.promotions_of(snapshot, memory_id, target.scope, target.scope_id)
-    for status_wanted in (MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED):
-        match = next((memory for memory, status in pairs if status is status_wanted), None)
-        if match is not None and status_wanted is MemoryStatus.SUPERSEDED:
-            raise Conflict("it was promoted before, and that copy was superseded", memory_id=match)
-        if match is not None:
-            return match
-    return None
+    copies = {status: copy_id for copy_id, status in reversed(pairs)}
+    if MemoryStatus.ACTIVE not in copies and MemoryStatus.SUPERSEDED in copies:
+        message = "it was promoted before, and that copy was superseded"
+        raise Conflict(message, memory_id=copies[MemoryStatus.SUPERSEDED])
+    return copies.get(MemoryStatus.ACTIVE)
 
 
 def _promotion(memory: Memory, target: PromotionTarget, source: Source) -> MemoryInput:
