@@ -16,7 +16,7 @@ from memgraph.model.context import MAX_LEFT_OUT, OmittedMemory, PackedItem, Tier
 from memgraph.model.enums import Scope
 from memgraph.model.values import built
 from memgraph.rules.budget import allocated, counted, divided, reached, select_within, token_cost
-from memgraph.rules.lines import frame_cost, in_time, named
+from memgraph.rules.lines import BlockLine, frame_cost, in_time, named
 
 OVER_BUDGET, TOO_LARGE, MAX_ITEMS, DUPLICATE = "over_budget", "too_large", "max_items", "duplicate"
 QUERY = "query"
@@ -61,7 +61,7 @@ class _Line:
     """
 
     candidate: ContextCandidate
-    text: str
+    line: BlockLine
     cost: int
     reasons: tuple[str, ...]
     place: int
@@ -72,7 +72,7 @@ class _Line:
 
     @property
     def shortened(self) -> bool:
-        return self.text != self.candidate.line.text
+        return self.line.text != self.candidate.line.text
 
 
 def assembled(candidates: Iterable[ContextCandidate], plan: ContextPlan) -> AssembledContext:
@@ -124,7 +124,7 @@ def _whole(candidates: Sequence[ContextCandidate], tier: Scope, plan: ContextPla
     """Return the uncut lines of one tier, best first."""
     of_tier = [candidate for candidate in candidates if candidate.tier is tier]
     return [
-        _Line(candidate, candidate.line.text, plan.cost_of(candidate.line), reasons, place)
+        _Line(candidate, candidate.line, plan.cost_of(candidate.line), reasons, place)
         for place, (candidate, reasons) in enumerate(ranked(of_tier, tier, plan.head_tail))
     ]
 
@@ -160,8 +160,8 @@ class _Cutting:
         whole = line.candidate.line
         head = self.block.cost_of(replace(whole, text=""))
         text = excerpt(whole.text, max(limit - head, 0), self.block.stems)
-        cost = self.block.cost_of(replace(whole, text=text))
-        return replace(line, text=text, cost=cost)
+        cut = replace(whole, text=text)
+        return replace(line, line=cut, cost=self.block.cost_of(cut))
 
 
 def _at_most(
@@ -186,7 +186,7 @@ def _written(
     """
     left = sorted(chosen, key=lambda line: line.place)
     while left:
-        shown = named([replace(line.candidate.line, text=line.text) for line in left])
+        shown = named([line.line for line in left])
         text = block.text_of(shown)
         cost = counted(text)
         if cost <= block.budget_tokens:
@@ -208,7 +208,7 @@ def _packed(line: _Line) -> PackedItem:
             "memory_id": line.memory_id,
             "kind": candidate.memory.kind,
             "type": candidate.memory.type,
-            "text": line.text,
+            "text": line.line.text,
             "shortened": line.shortened,
             "token_cost": line.cost,
             "reasons": line.reasons,
@@ -256,9 +256,8 @@ def _ratio(chosen: Sequence[_Line], candidates: Sequence[ContextCandidate]) -> f
     """Return the compression ratio."""
     considered = sum(candidate.memory.token_cost for candidate in candidates)
     tokens_used = sum(
-        token_cost(line.text) if line.shortened else candidate.memory.token_cost
+        token_cost(line.line.text) if line.shortened else line.candidate.memory.token_cost
         for line in chosen
-        for candidate in (line.candidate,)
     )
     return tokens_used / considered if considered else 1.0
 

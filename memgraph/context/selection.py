@@ -9,19 +9,8 @@ from typing import Final
 
 from memgraph.context.excerpts import excerpt
 from memgraph.model.context import BlockFormat
-from memgraph.rules.blocks import BLOCK_INTRO
 from memgraph.rules.budget import counted, token_cost
-from memgraph.rules.lines import (
-    BlockLine,
-    cost_of,
-    fenced,
-    frame_cost,
-    has_insight,
-    in_time,
-    named,
-    records,
-    render,
-)
+from memgraph.rules.lines import BlockLine, cost_of, frame_cost, has_insight, in_time, named, render
 
 ROOMS: Final = ((5, 120), (10, 60))
 """(rank, tokens): so many tokens may the texts up to a rank have, if not everything fits."""
@@ -56,7 +45,7 @@ class BlockPlan:
         mark: the mark of the fence, 6 digits.
         stems: the stems of the question's words, around which long texts are cut.
         max_lines: the most lines; None: as many as fit.
-        head: lines within the fence before all others, each with its newline.
+        head: see ``render``.
     """
 
     budget_tokens: int
@@ -69,9 +58,8 @@ class BlockPlan:
 
     def text_of(self, lines: Sequence[BlockLine]) -> str:
         """Return the block of some lines, in order of time."""
-        if self.head:
-            return fenced(self.head + records(in_time(lines), self.zone), self.mark, BLOCK_INTRO)
-        return render(in_time(lines), self.format, mark=self.mark, zone=self.zone)
+        ordered = in_time(lines)
+        return render(ordered, self.format, mark=self.mark, zone=self.zone, head=self.head)
 
     def cost_of(self, line: BlockLine) -> int:
         """Return the tokens of one line."""
@@ -107,7 +95,7 @@ def filled(candidates: Sequence[Candidate], plan: BlockPlan) -> FilledBlock:
     """
     by_id = {candidate.memory_id: candidate for candidate in candidates}
     filling = _Filling(plan, {candidate.memory_id: candidate.line for candidate in candidates})
-    fits_whole = filling.cost_with([candidate.line for candidate in candidates]) <= filling.budget
+    fits_whole = sum(plan.cost_of(candidate.line) for candidate in candidates) <= filling.room
     passed_over = False
     for candidate in candidates:
         group = _group(candidate, by_id, filling.shown)
@@ -172,12 +160,9 @@ class _Filling:
         self.shown: dict[str, BlockLine] = {}
         self.cost = frame_cost(plan.format, whole.values()) + counted(plan.head)
         self._whole = whole
-        # Lines that name each other cost more or less together: their marks, times, quotations.
-        self._linked = {line.memory_id for line in whole.values() if line.others}
-        self._linked.update(other for line in whole.values() for other in line.others)
-        if plan.format is BlockFormat.SECTIONS and has_insight(whole.values()):
-            # The first line of either section brings its title.
-            self._linked.update(whole)
+        self._named: set[str] = set()
+        # The first line of either section brings its title.
+        self._titled = plan.format is BlockFormat.SECTIONS and has_insight(whole.values())
 
     @property
     def room(self) -> int:
@@ -185,15 +170,17 @@ class _Filling:
 
     def cost_with(self, lines: Sequence[BlockLine]) -> int:
         """Return the tokens of the whole text with some more lines, or others in their place."""
-        replaced = [line.memory_id for line in lines if line.memory_id in self.shown]
-        if self._linked.isdisjoint(line.memory_id for line in lines):
-            before = sum(self.plan.cost_of(self.shown[one]) for one in replaced)
-            return self.cost + sum(map(self.plan.cost_of, lines)) - before
-        together = self.shown | {line.memory_id: line for line in lines}
-        return token_cost(self.plan.text_of(named(list(together.values()))))
+        # Lines that name each other cost more or less together: their marks, times, quotations.
+        if self._titled or any(line.others or line.memory_id in self._named for line in lines):
+            together = self.shown | {line.memory_id: line for line in lines}
+            return token_cost(self.plan.text_of(named(list(together.values()))))
+        before = [self.shown[one.memory_id] for one in lines if one.memory_id in self.shown]
+        cost_of = self.plan.cost_of
+        return self.cost + sum(map(cost_of, lines)) - sum(map(cost_of, before))
 
     def put(self, lines: Sequence[BlockLine], cost: int) -> None:
         self.shown.update((line.memory_id, line) for line in lines)
+        self._named.update(other for line in lines for other in line.others)
         self.cost = cost
 
     def whole_text(self, line: BlockLine) -> str:

@@ -232,8 +232,9 @@ def render(
     *,
     mark: str,
     zone: tzinfo = UTC,
+    head: str = "",
 ) -> str:
-    """Render memories, oldest first, as a block that ends in a newline; "" if there are none.
+    """Render memories, oldest first, as a block that ends in a newline; "" if there is nothing.
 
     A reflection of several lines keeps them, each as an item.
 
@@ -246,6 +247,7 @@ def render(
     Args:
         mark: 6 digits; only ``fenced`` shows it.
         zone: the time zone of the dates.
+        head: lines of a fenced block before all others, each with its newline.
 
     Raises:
         InvalidInput: the mark or the format is invalid.
@@ -253,10 +255,10 @@ def render(
     one_of(BlockFormat, format, "format")
     if not _MARK.fullmatch(mark):
         raise InvalidInput(f"a mark must be {MARK_DIGITS} digits", field="mark")
-    if not lines:
+    if not lines and not head:
         return ""
     if format == BlockFormat.FENCED:
-        return fenced(records(lines, zone), mark, BLOCK_INTRO)
+        return fenced(head + records(lines, zone), mark, BLOCK_INTRO)
     if format == BlockFormat.LIST:
         items = "".join(
             f"- {text}\n"
