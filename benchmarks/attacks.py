@@ -331,7 +331,7 @@ def answers_flooded(folder: Path, seconds: float) -> Row:  # noqa: ARG001
                 }
                 for talk, line in said
             )
-            orc.maintenance.embed_pending()
+            orc.settle()
             items = orc.recall("Who opens the vault with Mira?", top_n=20).items
             held = [each.source.conversation_id == "flood" for each in items]
         shares.append(sum(held))

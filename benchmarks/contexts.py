@@ -98,7 +98,7 @@ def _fill(service: MemoryService, talk: Corpus, size: int, tell: Tell) -> None:
     for start in range(done, size, _STEP):
         tell("filling", start, size)
         memory.remember_many(_memories(talk, start, min(start + _STEP, size), size))
-    memory.maintenance.embed_pending()
+    memory.settle()
 
 
 def _memories(talk: Corpus, start: int, end: int, size: int) -> Iterator[MemoryInput]:

@@ -67,7 +67,7 @@ def of_talk(service: MemoryService, talk: locomo.Conversation) -> list[Example]:
         outcome.memory_id or "": turn.turn_id or ""
         for outcome, turn in zip(outcomes, talk.turns, strict=True)
     }
-    memory.maintenance.embed_pending()
+    memory.settle()
     return _examples(memory, names, [(each.text, each.evidence) for each in talk.questions])
 
 

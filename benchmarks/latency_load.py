@@ -144,7 +144,7 @@ def _load(service: MemoryService, size: int, corpus: Corpus, tell: Tell) -> floa
 def _store(memory: Any, turns: Stopwatch[Any]) -> None:
     if any(each.outcome != "stored" for each in memory.remember_many(turns)):
         raise InvalidInput("a turn was not stored")
-    memory.maintenance.embed_pending()
+    memory.settle()
 
 
 def _join(service: MemoryService) -> None:

@@ -203,7 +203,7 @@ def _writes(bench: _Bench) -> dict[str, Any]:
         floor += plain.seconds(len(block))
     plain.close()
     copy.unlink()
-    bench.memory.maintenance.embed_pending()
+    bench.memory.settle()
     measured, beside = percentiles(taken[WARM_UP:]), percentiles(floor[WARM_UP:])
     return {"write": measured, "raw_write": beside, "write_ratio": ratio(measured, beside)}
 

@@ -58,7 +58,7 @@ def prepare(service: MemoryService, corpus: Corpus, size: int, tell: Tell) -> Pr
     tell("adding the worst cases", 2, 3)
     turns = list(_long_session(corpus, size))
     memory.save_episodes(turns)
-    memory.maintenance.embed_pending()
+    memory.settle()
     common = _common_words(service)
     chance = random.Random(size)
     told = [corpus.text(chance.randrange(size)) for _ in range(LONG_QUERY_WORDS // 8)]

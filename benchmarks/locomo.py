@@ -150,7 +150,7 @@ def load(service: MemoryService, conversation: Conversation) -> None:
     rejected = [each for each in outcomes if each.memory_id is None]
     if rejected:
         raise InvalidInput(f"a turn was rejected: {rejected[0].message}")
-    memory.maintenance.embed_pending()
+    memory.settle()
 
 
 def ask(service: MemoryService, conversation: Conversation) -> Iterator[Scored]:

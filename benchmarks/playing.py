@@ -45,7 +45,7 @@ class World:
             self.move_to(event.day)
             _DO[event.action](self, history.name, event)
         self.move_to(event.day + _DAYS_AFTERWARDS)
-        self.memory.maintenance.embed_pending()
+        self.memory.settle()
 
     def id(self, history: str, key: str) -> str:
         return self.ids[history, key]

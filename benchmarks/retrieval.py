@@ -196,7 +196,7 @@ def store(orc: Orchestrator, inputs: Sequence[MemoryInput]) -> list[str]:
     """
     turns = [each for each in inputs if isinstance(each, EpisodeInput)]
     outcomes = orc.save_episodes(turns) if turns else orc.remember_many(inputs)
-    orc.maintenance.embed_pending()
+    orc.settle()
     stored: list[str] = []
     for number, outcome in enumerate(outcomes, start=1):
         if outcome.memory_id is None:

@@ -126,7 +126,7 @@ def run(load: Load, progress: Tell = lambda _stage, _done, _total: None) -> dict
             progress("storing", number, len(names))
             earlier = talk.turns(number * load.memories, load.memories)
             service.orchestrator(name, create=True).remember_many(earlier)
-            service.orchestrator(name).maintenance.embed_pending()
+            service.orchestrator(name).settle()
         hooks = [MemoryHooks(service, name) for name in names]
         try:
             for number, each in enumerate(hooks):

@@ -114,7 +114,7 @@ def live(fill: Callable[[Orchestrator], None], days: int) -> list[dict[str, Any]
     ):
         orc = service.orchestrator("year", create=True)
         fill(orc)
-        orc.maintenance.embed_pending()
+        orc.settle()
         for day in range(days):
             clock.advance(days=1)
             for job in (*JOBS, "reflection") if day % 7 == 6 else JOBS:

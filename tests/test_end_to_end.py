@@ -153,6 +153,6 @@ def test_the_same_database_request_and_clock_give_the_same_bytes(
         ) as service:
             orc = service.orchestrator("o", create=True)
             orc.remember_many({"content": f"Note {n} about the harbour."} for n in range(30))
-            orc.maintenance.embed_pending()
+            orc.settle()
             answers.append(orc.recall("harbour notes").model_dump_json())
     assert answers[0] == answers[1]

@@ -92,7 +92,7 @@ def test_recall_and_health_do_not_load_what_only_writers_need(tmp_path: Path) ->
     with memgraph.MemoryService(tmp_path, environ={}, background=False) as service:
         orc = service.orchestrator("o", create=True)
         orc.remember("The gate closes at nine.")
-        orc.maintenance.embed_pending()
+        orc.settle()
     script = (
         "import sys; from memgraph import MemoryService\n"
         f"with MemoryService({str(tmp_path)!r}, environ={{}}, background=False) as service:\n"

@@ -130,7 +130,7 @@ def fill(orchestrator: Orchestrator) -> dict[str, str]:
     clock.advance(ms=1_000)
     orchestrator.restore(ids["turn"], reason="after all")
     orchestrator.confirm(ids["cjk"])
-    orchestrator.maintenance.embed_pending()
+    orchestrator.settle()
     return ids
 
 

@@ -113,7 +113,7 @@ def _filled(root: Path, size: int, tell: Tell) -> Store:
         with service.opened(NAME) as opened, opened.database.write() as transaction:
             tell("receipts", 0, RECEIPTS)
             receipts.hand_out(transaction, store, RECEIPTS)
-        memory.maintenance.embed_pending()
+        memory.settle()
         with service.opened(NAME) as opened:
             opened.database.cut(wait_ms=5_000)
     return store

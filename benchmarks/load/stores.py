@@ -97,7 +97,7 @@ def _fill(root: Path, size: int, number: int) -> None:
     with MemoryService(root, config=NO_READER, environ={}, background=False) as service:
         memory = service.orchestrator(latency_load.NAME, create=True)
         memory.remember_many(corpus(number).turns(0, size))
-        memory.maintenance.embed_pending()
+        memory.settle()
         # One in forty memories is joined to others, as in the one of a hundred thousand.
         ids = latency_load.memory_ids(service, max(size // JOINED_SHARE, 2))
         pairs = list(itertools.combinations(ids, 2))[: len(ids) * latency_load.EDGES_PER_MEMORY]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from memgraph.config import Settings
-from memgraph.model.operation import Awaited, Blocking, F, local, with_groups
+from memgraph.model.operation import Awaited, Blocking, F, Progress, local, untold, with_groups
 from memgraph.operations.contexts import Stores
 from memgraph.operations.events import Events
 from memgraph.operations.exchange.operations import Exchange
@@ -18,7 +18,7 @@ from memgraph.operations.maintenance.operations import LocalMaintenance
 from memgraph.operations.memories import Memories
 from memgraph.operations.threads import await_all, awaited_group, pool
 from memgraph.paths import OrchestratorPaths
-from memgraph.store import memories
+from memgraph.store import embeddings, memories
 
 if TYPE_CHECKING:
     from memgraph.operations.write.comparisons import SettleResult
@@ -38,16 +38,30 @@ class LocalOperations(Operations[F]):
     stores: Stores[F]
 
     @local
-    def settle(self) -> SettleResult:
+    def settle(self, *, limit: int | None = None, progress: Progress = untold) -> SettleResult:
         """Finish the pending work of writes now: embedding and comparing.
 
         Returns when nothing is due, or a provider failed, with the marks that this call made
         between memories that this handle sees. ``contradictions.list`` has all.
+
+        Args:
+            limit: the approximate maximum number of memories to embed, and to compare.
+            progress: called with ``memories``, the number of embedded ones and the total.
         """
         from memgraph.operations.write.comparisons import SettleResult
 
+        waiting = done = 0
+
+        def tell(number: int) -> None:
+            nonlocal done
+            done += number
+            progress("memories", done, waiting)
+
         with self._service.opened(self.name) as opened:
-            result = SettleResult(opened.worker.drain(), opened.comparer.drain())
+            with opened.database.read() as snapshot:
+                waiting = embeddings.pending_count(snapshot)
+            embedded = opened.worker.drain(limit=limit, progress=tell)
+            result = SettleResult(embedded, opened.comparer.drain(limit=limit))
             if result.compared.marks:
                 ends = {end for mark in result.compared.marks for end in (mark.from_id, mark.to_id)}
                 with opened.database.read() as snapshot:

@@ -101,7 +101,7 @@ def test_amendments_stand_before_what_they_amend(
     stated, guessed = (orc.remember(f"Not red but {colour}.") for colour in ("blue", "green"))
     orc.relate(stated, "Updates", whole, partial=True)
     orc.relate(guessed, "Updates", whole, partial=True, weight=0.9)
-    orc.maintenance.embed_pending()
+    orc.settle()
     found = orc.recall("What is the lighthouse of Skagen painted in?").ids
     assert found[2] == whole
     assert {*found[:2]} == {stated, guessed}

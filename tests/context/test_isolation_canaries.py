@@ -406,7 +406,7 @@ ELSEWHERE = {
     "the operator's: it works on the whole database, whoever's handle it is called on": (
         "erasure.erase erasure.reports exchange.backup exchange.export exchange.export_lines "
         "jobs.consolidate jobs.maintain jobs.run maintenance.accept_journal "
-        "maintenance.embed_pending maintenance.journal_state maintenance.rebuild "
+        "maintenance.journal_state maintenance.rebuild "
         "maintenance.rebuild_embeddings maintenance.retry_embeddings verify"
     ),
     "see test_an_edge_with_a_hidden_side_is_not_there": (

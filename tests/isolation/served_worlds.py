@@ -251,7 +251,7 @@ def build(root: Path) -> Built:
             "bulletin": _issued(owner),
             "far_bulletin": _issued(far_owner),
         }
-        owner.maintenance.embed_pending()
+        owner.settle()
     return Built(root, world, other, secrets, made, files)
 
 

@@ -37,7 +37,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryService]
                     for number, each in enumerate(said)
                 ]
             )
-        made.orchestrator("orc").maintenance.embed_pending()
+        made.orchestrator("orc").settle()
         yield made
 
 

@@ -24,7 +24,7 @@ MOST_STATEMENTS = 9
 
 def remember(orc: Orchestrator, *contents: str, **fields: Any) -> list[str]:
     found = [orc.remember(content, **fields) for content in contents]
-    orc.maintenance.embed_pending()
+    orc.settle()
     return found
 
 
@@ -34,7 +34,7 @@ def say(orc: Orchestrator, session: str, *turns: tuple[str, str], **fields: Any)
         orc.remember(text, kind="episode", session_id=session, source_role=who, **fields)
         for who, text in turns
     ]
-    orc.maintenance.embed_pending()
+    orc.settle()
     return found
 
 
@@ -81,7 +81,7 @@ def test_an_answer_without_the_words_is_found_beside_its_question(orc: Orchestra
         | reports
         for n in range(60)
     )
-    orc.maintenance.embed_pending()
+    orc.settle()
     found = orc.recall("instrument brother learn Lisbon", top_n=3).ids
     assert {asked, answer} <= set(found)
 
@@ -102,7 +102,7 @@ def test_a_named_date_finds_what_happened_then(orc: Orchestrator) -> None:
         orc.remember(f"We met at the lake and swam, visit {n}.", event_time=at)
         for n, at in ((1, "2024-03-05"), (2, "2024-07-05"))
     )
-    orc.maintenance.embed_pending()
+    orc.settle()
     assert orc.recall("What happened at the lake in July 2024?").ids[0] == late
     assert orc.recall("What happened at the lake in March 2024?").ids[0] == early
 
@@ -118,7 +118,7 @@ def test_a_replaced_memory_speaks_for_its_successor(orc: Orchestrator) -> None:
     old, *_ = remember(orc, "The standup is at nine in the morning in the blue room.")
     new = orc.correct(old, "Moved to half past ten, upstairs.", reason="new schedule")
     newest = orc.correct(new, "Now at eleven, online.", reason="again")
-    orc.maintenance.embed_pending()
+    orc.settle()
     bundle = orc.recall("standup morning blue room")
     assert bundle.ids == (newest,)
     assert bundle.items[0].legs["succession"] == 1
@@ -134,7 +134,7 @@ def test_as_of_gives_back_what_held_then(orc: Orchestrator, clock: FixedClock) -
     before = clock.now_ms()
     clock.advance(days=2)
     new = orc.correct(old, "The release is planned for June.", reason="delay")
-    orc.maintenance.embed_pending()
+    orc.settle()
     assert orc.recall("release planned").ids == (new,)
     then = orc.recall("release planned", as_of=before)
     assert then.ids == (old,)
@@ -322,7 +322,7 @@ def test_filters_leave_what_they_name(tmp_path: Path, storage_url: str) -> None:
             event_time="2024-03-02",
             source={"source_type": "channel_transcript", "conversation_id": "talk"},
         )
-        orc.maintenance.embed_pending()
+        orc.settle()
         filters: list[tuple[dict[str, Any], set[str]]] = [
             ({"types": ["Decision"]}, {b}),
             ({"kinds": ["episode"]}, {c}),
@@ -383,7 +383,7 @@ def test_without_the_provider_words_are_searched(
         memory = made.orchestrator("orc", create=True)
         found = memory.remember("The kettle is broken.")
         assert codes(memory.recall("kettle")) == ["vector.pending"]
-        memory.maintenance.embed_pending()
+        memory.settle()
         provider.fail_with = ProviderUnavailable("down")
         bundle = memory.recall("kettle")
         assert codes(bundle) == ["vector.provider_failed"]
@@ -482,6 +482,6 @@ def test_what_replaced_a_memory_of_something_else_stays_behind_the_answer(tmp_pa
     shop(tmp_path)
     with MemoryService(tmp_path, environ={}, background=False) as service:
         orc = service.orchestrator(NAME)
-        orc.maintenance.embed_pending()
+        orc.settle()
         first = orc.recall("When does the shop close?").items[0]
     assert first.memory.content.startswith("The shop closes at")

@@ -32,7 +32,7 @@ def test_an_old_event_does_not_bury_the_only_answer(orc: Orchestrator, kind: str
     for number in range(60):
         orc.remember(f"The boiler was looked after by firm {number}.", importance=80)
         orc.remember(f"Key figures of quarter {number} were fine.", importance=80)
-    orc.maintenance.embed_pending()
+    orc.settle()
     assert answer in orc.recall("Where is the spare key for the boiler?", top_n=3).ids
 
 
@@ -46,7 +46,7 @@ def test_plain_facts_are_found_among_many_that_share_words(orc: Orchestrator) ->
             told[team, thing] = orc.remember(
                 text, event_time=f"{chance.randrange(2001, 2025)}-01-01"
             )
-    orc.maintenance.embed_pending()
+    orc.settle()
     places = [
         orc.recall(question.format(team=team, thing=thing), top_n=10).ids.index(wanted) + 1
         for (team, thing), wanted in told.items()
@@ -63,7 +63,7 @@ def test_a_leg_of_weight_zero_is_not_run(orc: Orchestrator) -> None:
     orc.relate(one, "CausedBy", joined)
     old = orc.remember("The harbour crane is red.")
     orc.correct(old, "It was painted over in green.", reason="seen")
-    orc.maintenance.embed_pending()
+    orc.settle()
     question = "Which harbour crane does Greta Holm repair?"
     assert {leg for item in orc.recall(question).items for leg in item.legs} == set(LEGS)
     for left_out in LEGS:

@@ -18,7 +18,7 @@ TEXTS = (
 
 def filled(orc: Orchestrator) -> dict[str, str]:
     ids = {text: orc.remember(text) for text in TEXTS}
-    orc.maintenance.embed_pending()
+    orc.settle()
     return ids
 
 

@@ -36,7 +36,7 @@ def poisoned(orc: Orchestrator, number: int = 100, **fields: Any) -> None:
         for n in range(number)
     ]
     assert {each.outcome for each in orc.remember_many(items)} == {"stored"}
-    orc.maintenance.embed_pending()
+    orc.settle()
 
 
 def of_evil(bundle: Bundle) -> int:
@@ -74,7 +74,7 @@ def flooded(orc: Orchestrator, *, talks: int, named: bool, number: int = 100) ->
         for text, talk in lines
     ]
     assert {each.outcome for each in orc.remember_many(items)} == {"stored"}
-    orc.maintenance.embed_pending()
+    orc.settle()
 
 
 def turns_of_evil(bundle: Bundle) -> int:
@@ -123,7 +123,7 @@ def test_a_talk_holds_its_share_however_many_others_speak(
         for item, (_, _, session) in zip(items, lines, strict=True):
             item |= {**fields, "session_id": session}
     assert {each.outcome for each in orc.remember_many(items)} == {"stored"}
-    orc.maintenance.embed_pending()
+    orc.settle()
     assert of_evil(orc.recall(QUERY, top_n=20)) <= 7
     assert of_evil(orc.recall(QUERY, top_n=5)) <= 2
 
@@ -140,7 +140,7 @@ def test_who_contradicts_everybody_holds_its_share(orc: Orchestrator, talks: int
     ids = [str(each.memory_id) for each in orc.remember_many(items)]
     for n, evil in enumerate(ids[len(honest) :]):
         orc.relate(evil, "Contradicts", ids[n % len(honest)])
-    orc.maintenance.embed_pending()
+    orc.settle()
     assert of_evil(orc.recall(QUERY, top_n=20)) <= 7
 
 
@@ -161,7 +161,7 @@ def test_a_store_that_is_one_conversation_is_searched_once(
             source_role="user",
             **turn,  # type: ignore[arg-type]  # by keyword
         )
-    orc.maintenance.embed_pending()
+    orc.settle()
 
     def searched_again(*_: object) -> None:
         raise AssertionError
@@ -183,6 +183,6 @@ def test_a_source_keeps_places_that_no_other_is_relevant_for(orc: Orchestrator) 
         )
     for text in ("Bread is baked at five.", "The ferry leaves on Friday.", "Rain fell in June."):
         orc.remember(text)
-    orc.maintenance.embed_pending()
+    orc.settle()
     bundle = orc.recall("What do the drawers of the vault hold?", top_n=10)
     assert [each.source.conversation_id for each in bundle.items] == ["one"] * 10

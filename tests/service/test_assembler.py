@@ -61,7 +61,7 @@ def test_a_context_holds_what_the_task_its_project_and_everybody_know(
     building.task_store("t1").add_reasoning("The parser stumbles over tabs.", "plan")
     building.project_store("web").add_decision("The shop runs in containers.")
     building.global_store().add_preference("Answers are short.", "style")
-    service.orchestrator(NAME).maintenance.embed_pending()
+    service.orchestrator(NAME).settle()
     found = building.build_context(TASK, query="parser")
     assert [each.tier for each in found.items] == [Scope.SESSION, Scope.PROJECT, Scope.GLOBAL]
     assert [each.item.kind for each in found.items] == ["reasoning", "decision", "preference"]
@@ -247,7 +247,7 @@ def build(root: Path, told: Path) -> None:
         for number in range(10):
             building.task_store("t1").add_reasoning(f"The parser fails on line {number}", "plan")
             building.project_store("web").add_decision(f"Decision {number}: no tabs", ["b", "a"])
-        service.orchestrator(NAME).maintenance.embed_pending()
+        service.orchestrator(NAME).settle()
         told.write_text(building.build_context(TASK, query="parser tabs").model_dump_json())
 
 

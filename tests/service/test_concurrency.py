@@ -72,7 +72,7 @@ def test_processes_and_threads_lose_nothing_that_was_acknowledged(tmp_path: Path
         shared = orc.memories.list(statuses=(MemoryStatus.ACTIVE,), limit=1_000)
         texts = Counter(each.content for each in shared if each.kind == "fact")
         assert max(texts.values()) == 1
-        orc.maintenance.embed_pending()
+        orc.settle()
         assert orc.maintenance.embeddings_status().states["pending"] == 0
         assert orc.verify().ok
 

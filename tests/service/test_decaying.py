@@ -42,7 +42,7 @@ def test_what_expired_is_retracted_with_its_reason_and_end(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
     one = orc.remember("The printer is on the second floor.", source=INFERRED)
-    orc.maintenance.embed_pending()
+    orc.settle()
     assert "vector" in orc.recall("where is the printer", as_of=clock.now_ms()).items[0].legs
     clock.advance(days=29.9)
     assert night(orc).counts["retired"] == 0

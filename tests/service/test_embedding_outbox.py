@@ -45,7 +45,7 @@ def test_what_is_pending_survives_a_restart(make: Make) -> None:
         assert states(orc) == {"pending": 1, "ready": 0, "failed": 0}
     with make() as service:
         orc = service.orchestrator("o")
-        assert orc.maintenance.embed_pending().ready == 1
+        assert orc.settle().embedded.ready == 1
         assert states(orc) == {"pending": 0, "ready": 1, "failed": 0}
 
 
@@ -56,15 +56,15 @@ def test_a_provider_that_is_down_is_asked_again_later_and_then_once(
         orc = service.orchestrator("o", create=True)
         orc.remember_many({"content": f"text {n}"} for n in range(3))
         fake.fail_with = ProviderUnavailable("down")
-        told = orc.maintenance.embed_pending()
+        told = orc.settle().embedded
         assert (told.ready, told.put_off, told.error_code) == (0, 3, "provider.unavailable")
         asked = len(fake.calls)
-        assert orc.maintenance.embed_pending().put_off == 0
+        assert orc.settle().embedded.put_off == 0
         assert len(fake.calls) == asked, "put off means put off"
         fake.fail_with = None
         clock.advance(ms=pause_ms(0))
-        assert orc.maintenance.embed_pending().ready == 3
-        assert orc.maintenance.embed_pending().ready == 0
+        assert orc.settle().embedded.ready == 3
+        assert orc.settle().embedded.ready == 0
         assert states(orc) == {"pending": 0, "ready": 3, "failed": 0}
     assert [pause_ms(n) for n in range(3)] == [1_000, 2_000, 4_000]
     assert pause_ms(1_000) == LONGEST_PAUSE_MS
@@ -87,10 +87,10 @@ def test_one_text_that_spoils_the_batch_is_found_and_given_up(
         # In the last one there is nothing to embed.
         orc.remember_many({"content": text} for text in ("good", "poison", "fine", "\u200b\u2060"))
         for _ in range(MAX_REFUSALS + 1):
-            orc.maintenance.embed_pending()
+            orc.settle()
             clock.advance(ms=LONGEST_PAUSE_MS)
         assert states(orc) == {"pending": 0, "ready": 2, "failed": 2}
-        assert orc.maintenance.embed_pending().failed == 0
+        assert orc.settle().embedded.failed == 0
         assert orc.maintenance.retry_embeddings() == 2
         assert states(orc)["pending"] == 2
 
@@ -100,14 +100,14 @@ def test_another_model_is_noticed_and_nothing_is_mixed(make: Make, same_name: bo
     with make() as service:
         orc = service.orchestrator("o", create=True)
         orc.remember("one")
-        orc.maintenance.embed_pending()
+        orc.settle()
     narrower = FakeEmbedding(dimensions=32)
     if same_name:
         narrower.model = FakeEmbedding(dimensions=64).model
     with make(narrower) as service:
         orc = service.orchestrator("o")
         orc.remember("two")
-        assert orc.maintenance.embed_pending().error_code == "embedding.model_changed"
+        assert orc.settle().embedded.error_code == "embedding.model_changed"
         assert states(orc) == {"pending": 1, "ready": 1, "failed": 0}
         assert service.health("o")["degraded"] == ["embedding.model_changed"]
         [line] = map(json.loads, service.paths("o").log_file.read_text().splitlines())
@@ -138,7 +138,7 @@ def test_recall_goes_on_by_text_where_a_given_provider_answers_nonsense(tmp_path
     with MemoryService(tmp_path, embedding=Wayward(), background=False) as service:  # type: ignore[arg-type]
         orc = service.orchestrator("o", create=True)
         kept = orc.remember("The boiler is serviced in May.")
-        orc.maintenance.embed_pending()
+        orc.settle()
         bundle = orc.recall("When is the boiler serviced?")
         assert bundle.ids == (kept,)
         assert [each.code for each in bundle.degraded][:1] == ["vector.provider_failed"]

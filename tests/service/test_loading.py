@@ -95,7 +95,7 @@ def test_a_bulk_load_stores_what_single_writes_store(
                 assert orc.maintenance.embeddings_status().states["pending"] <= 100
             else:
                 outcomes = [orc.remember_many([each])[0] for each in items(240)]
-            orc.maintenance.embed_pending()
+            orc.settle()
             assert orc.verify().findings == []
             with service.opened(NAME) as opened:
                 found.append(stored(opened))

@@ -178,7 +178,7 @@ def test_what_one_worker_finished_another_cannot_fail(tmp_path: Path) -> None:
     ) as service:
         orc = service.orchestrator("a", create=True)
         orc.remember("Done already.")
-        orc.maintenance.embed_pending()
+        orc.settle()
         with service.opened("a") as opened, opened.database.write() as connection:
             embeddings.mark_failed(connection, [1], "provider.rejected")
             embeddings.put_off(connection, [1], 10, "provider.unavailable")

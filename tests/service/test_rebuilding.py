@@ -66,7 +66,7 @@ def test_a_rebuild_mends_what_the_audit_finds(
     assert before.rebuildable
     told = rebuilding.rebuild(opened, [part], actor="operator")
     assert part in told
-    service.orchestrator(NAME).maintenance.embed_pending()
+    service.orchestrator(NAME).settle()
     assert maintenance.verify(opened).findings == []
     ((actor, details),) = rows(
         opened, "SELECT actor, details FROM audit_log WHERE action = 'rebuild'"
@@ -193,7 +193,7 @@ def test_a_worker_of_the_old_model_cannot_write_into_the_new_index(tmp_path: Pat
     with filled(tmp_path) as (service, _, _):
         service.orchestrator(NAME).remember("Not embedded yet")
     with working(tmp_path, embedding=Slow(16)) as service:
-        drained = service.orchestrator(NAME).maintenance.embed_pending()
+        drained = service.orchestrator(NAME).settle().embedded
         assert (drained.ready, drained.error_code) == (0, "embedding.model_changed")
         with service.opened(NAME) as opened:
             assert maintenance.verify(opened).ok
@@ -244,7 +244,7 @@ def test_a_killed_rebuild_is_finished_by_the_next_one(tmp_path: Path) -> None:
     with working(tmp_path) as service:
         orchestrator = service.orchestrator(NAME, create=True)
         orchestrator.remember_many([{"content": f"memory number {n}"} for n in range(40)])
-        orchestrator.maintenance.embed_pending()
+        orchestrator.settle()
     # The first dies while old vectors are forgotten, the second while new ones are made.
     for stage, lines in (("forgetting", 3), ("embedding", 3)):
         stages = tmp_path / f"killed-{stage}"

@@ -300,10 +300,10 @@ def test_a_model_that_fails_or_says_what_is_not_founded_is_told_of_and_the_marks
 
 def test_recall_answers_with_what_a_reflection_cites_and_not_with_it(orc: Orchestrator) -> None:
     ids = learn(orc)
-    orc.maintenance.embed_pending()
+    orc.settle()
     before = orc.recall("who leads the Leeds depot with two gates")
     reflect(orc)
-    orc.maintenance.embed_pending()
+    orc.settle()
     after = orc.recall("who leads the Leeds depot with two gates")
     assert after.ids == before.ids
     assert set(after.ids) <= set(ids)

@@ -536,7 +536,7 @@ def test_an_answer_of_an_earlier_time_tells_that_ranks_are_of_today(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
     kept = orc.remember("The lighthouse keeper sleeps at noon.")
-    orc.maintenance.embed_pending()
+    orc.settle()
     before = clock.now_ms()
     clock.advance(days=1)
 

@@ -14,7 +14,7 @@ from memgraph.store.receipts import NewReceipt
 def given(orc: Orchestrator) -> tuple[RecallRequest, Bundle]:
     for number in range(3):
         orc.remember(f"A lantern, number {number}.")
-    orc.maintenance.embed_pending()
+    orc.settle()
     request = RecallRequest(query="lantern", top_n=2)
     return request, orc.recall(request)
 

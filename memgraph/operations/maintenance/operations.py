@@ -38,30 +38,6 @@ class LocalMaintenance(Maintenance[F]):
     """Maintenance of a database on this machine."""
 
     @local
-    def embed_pending(
-        self, *, limit: int | None = None, progress: Progress = untold
-    ) -> EmbeddingRun:
-        """Process the embedding outbox until nothing is due or the provider failed.
-
-        Facts that wait for comparison are compared too.
-
-        Args:
-            limit: the approximate maximum number.
-            progress: called with the name of the step, the amount done and the total.
-        """
-        waiting, done = self.pending_embeddings(), 0
-
-        def tell(number: int) -> None:
-            nonlocal done
-            done += number
-            progress("memories", done, waiting)
-
-        with self._service.opened(self.name) as opened:
-            run = opened.worker.drain(limit=limit, progress=tell)
-            opened.comparer.drain(limit=limit)
-        return run
-
-    @local
     def compare_pending(self, *, limit: int | None = None) -> ComparisonRun:
         """Compare the waiting facts with stored facts now.
 

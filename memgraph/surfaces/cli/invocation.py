@@ -240,7 +240,7 @@ class Invocation:
         report: dict[str, Any] = {"embedded": 0, "pending": 0}
         waiting = 0 if provider == "none" else maintenance.pending_embeddings()
         if waiting and provider in LOCAL_PROVIDERS:
-            drained = maintenance.embed_pending(limit=MAX_EMBEDDED)
+            drained = handle.settle(limit=MAX_EMBEDDED).embedded
             report["embedded"] = drained.ready
             if drained.error_code is not None:
                 report["code"] = drained.error_code

@@ -43,7 +43,7 @@ def embedding(tmp_path: Path, clock: FixedClock) -> Iterator[MemoryService]:
 def test_vectors_go_from_the_rows_the_index_and_the_file(embedding: MemoryService) -> None:
     orc = embedding.orchestrator("orc-1", create=True)
     secret, other = orc.remember(SECRET), orc.remember(OTHER)
-    orc.maintenance.embed_pending()
+    orc.settle()
     with embedding.opened("orc-1") as opened, opened.database.read() as connection:
         rows = connection.exec_driver_sql(
             "SELECT e.vector FROM memory_embeddings e JOIN memories m ON m.pk = e.memory_pk"
@@ -56,7 +56,7 @@ def test_vectors_go_from_the_rows_the_index_and_the_file(embedding: MemoryServic
     assert orc.verify().totals == {}
     assert orc.maintenance.embeddings_status().states == {"pending": 0, "ready": 1, "failed": 0}
     assert orc.maintenance.retry_embeddings() == 0
-    assert orc.maintenance.embed_pending().ready == 0
+    assert orc.settle().embedded.ready == 0
     embedding.close()
     data = orc.paths.database.read_bytes()
     assert kept[:64] in data

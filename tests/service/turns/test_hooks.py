@@ -105,7 +105,7 @@ def test_preparing_asks_the_model_once_and_counts_as_no_access(
     with working(tmp_path, embedding=embedding) as service:
         orc = service.orchestrator("a", create=True)
         told = orc.remember("Get the harbour ready.")
-        orc.maintenance.embed_pending()
+        orc.settle()
         before = len(embedding.calls)
         with MemoryHooks(service, "a", deadline_ms=LONG_MS) as hooks:
             assert hooks.prepare(LONG_MS) == ()

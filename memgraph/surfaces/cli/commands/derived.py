@@ -234,7 +234,7 @@ def embed(handle: Any, *, retry: bool = False, rebuild: bool = False, progress: 
     else:
         if retry:
             handle.maintenance.retry_embeddings()
-        drained = handle.maintenance.embed_pending(progress=progress)
+        drained = handle.settle(progress=progress).embedded
     result = {"embedded": drained.ready, "failed": drained.failed, "code": drained.error_code}
     result["message"] = drained.error
     return result | handle.maintenance.embeddings_status().model_dump()
