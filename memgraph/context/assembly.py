@@ -8,23 +8,20 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from memgraph.context.candidates import ContextCandidate, distinct, ranked
-from memgraph.context.excerpts import excerpt
 from memgraph.context.items import item_of
-from memgraph.context.selection import BlockPlan
+from memgraph.context.selection import BlockPlan, Filling
 from memgraph.errors import ConfirmationMissing
 from memgraph.model.context import MAX_LEFT_OUT, OmittedMemory, PackedItem, TierShares, TierUse
 from memgraph.model.enums import Scope
 from memgraph.model.values import built
 from memgraph.rules.budget import allocated, counted, divided, reached, select_within, token_cost
-from memgraph.rules.lines import BlockLine, frame_cost, in_time, named
+from memgraph.rules.lines import BlockLine, frame_cost, in_time
 
 OVER_BUDGET, TOO_LARGE, MAX_ITEMS, DUPLICATE = "over_budget", "too_large", "max_items", "duplicate"
 QUERY = "query"
 # A cut line may take half of what its tier can have, or what uncut lines leave, but at least 120
 # tokens.
 _LEAST_LINE, _ITEMS_OF_A_TIER = 120, 2
-# The tokens that are left free, because lines together may cost more than one by one.
-_JOINING = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +85,7 @@ def assembled(candidates: Iterable[ContextCandidate], plan: ContextPlan) -> Asse
     lines_by_tier = {tier: _whole(kept, tier, plan) for tier in Scope}
     costs = {tier: sum(line.cost for line in own) for tier, own in lines_by_tier.items()}
     reach = reached(costs, room, weights)
-    cutting = _Cutting(plan, room)
-    cut = {tier: cutting.within(own, reach[tier]) for tier, own in lines_by_tier.items()}
+    cut = {tier: _cut(own, reach[tier], plan) for tier, own in lines_by_tier.items()}
     offers = {tier: [(line.memory_id, line.cost) for line in own] for tier, own in cut.items()}
     lines = {line.memory_id: line for own in cut.values() for line in own}
     together = {memory_id: line.candidate.against for memory_id, line in lines.items()}
@@ -97,7 +93,7 @@ def assembled(candidates: Iterable[ContextCandidate], plan: ContextPlan) -> Asse
     fitting_lines = [line for memory_id, line in lines.items() if memory_id in fitting]
     chosen = _at_most(plan.max_items, fitting_lines, together)
     beyond = fitting - {line.memory_id for line in chosen}
-    chosen, text, cost = _written(cutting.grown(chosen), plan, together)
+    chosen, filling = _filled(chosen, plan, together)
     inside = {line.memory_id for line in chosen}
     omitted = [line for memory_id, line in lines.items() if memory_id not in inside]
     omitted.sort(key=lambda line: (line.place, line.memory_id))
@@ -110,8 +106,8 @@ def assembled(candidates: Iterable[ContextCandidate], plan: ContextPlan) -> Asse
     shares = divided(room, weights)
     return AssembledContext(
         items=tuple(_packed(line) for line in chosen),
-        text=text,
-        token_cost=cost,
+        text=filling.text,
+        token_cost=counted(filling.text),
         tiers={tier: _use(tier, shares[tier], chosen, candidates_by_id) for tier in Scope},
         left_out=tuple(left_out[:MAX_LEFT_OUT]),
         left_out_count=len(left_out),
@@ -129,39 +125,19 @@ def _whole(candidates: Sequence[ContextCandidate], tier: Scope, plan: ContextPla
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Cutting:
-    """Shortens lines that do not fit into ``room`` tokens."""
-
-    block: BlockPlan
-    room: int
-
-    def within(self, lines: Sequence[_Line], reach: int) -> list[_Line]:
-        """Return the lines of a tier, and cut those that cost more than ``reach`` tokens."""
-        long = sum(line.cost > reach for line in lines)
-        remaining = reach - sum(line.cost for line in lines if line.cost <= reach)
-        limit = max(reach // _ITEMS_OF_A_TIER, remaining // max(long, 1), _LEAST_LINE)
-        return [self._cut(line, limit) if line.cost > reach else line for line in lines]
-
-    def grown(self, chosen: Sequence[_Line]) -> list[_Line]:
-        """Give the remaining tokens to cut lines, best first, and return all lines."""
-        rest = self.room - _JOINING - sum(line.cost for line in chosen)
-        longer: dict[str, _Line] = {}
-        for line in sorted(chosen, key=lambda each: each.place):
-            if line.shortened and rest > 0:
-                again = self._cut(line, line.cost + rest)
-                if line.cost < again.cost <= line.cost + rest:
-                    longer[line.memory_id] = again
-                    rest -= again.cost - line.cost
-        return [longer.get(line.memory_id, line) for line in chosen]
-
-    def _cut(self, line: _Line, limit: int) -> _Line:
-        """Return a line of at most ``limit`` tokens, or a little more."""
-        whole = line.candidate.line
-        head = self.block.cost_of(replace(whole, text=""))
-        text = excerpt(whole.text, max(limit - head, 0), self.block.stems)
-        cut = replace(whole, text=text)
-        return replace(line, line=cut, cost=self.block.cost_of(cut))
+def _cut(lines: Sequence[_Line], reach: int, plan: BlockPlan) -> list[_Line]:
+    """Return the lines of a tier, and cut those that cost more than ``reach`` tokens."""
+    long = sum(line.cost > reach for line in lines)
+    remaining = reach - sum(line.cost for line in lines if line.cost <= reach)
+    limit = max(reach // _ITEMS_OF_A_TIER, remaining // max(long, 1), _LEAST_LINE)
+    result = []
+    for line in lines:
+        if line.cost > reach:
+            head = plan.cost_of(replace(line.line, text=""))
+            cut = plan.cut(line.line, max(limit - head, 0))
+            line = replace(line, line=cut, cost=plan.cost_of(cut))
+        result.append(line)
+    return result
 
 
 def _at_most(
@@ -176,26 +152,29 @@ def _at_most(
     return [line for line in fitting if line.memory_id in inside]
 
 
-def _written(
-    chosen: Sequence[_Line], block: BlockPlan, together: Mapping[str, Collection[str]]
-) -> tuple[list[_Line], str, int]:
-    """Return the lines in order of time, the block, and its cost as a whole.
+def _filled(
+    chosen: Sequence[_Line], plan: BlockPlan, together: Mapping[str, Collection[str]]
+) -> tuple[list[_Line], Filling]:
+    """Return the lines in order of time as they are printed, and the text of which they are part.
 
-    The block may cost more than its lines one by one. As long as it exceeds the budget, the line
-    with the lowest rank is dropped, with the lines that belong to it.
+    Together lines may cost more than one by one: then the last are cut, or left out with the lines
+    that belong to them. What is left of the budget goes to cut lines.
     """
-    left = sorted(chosen, key=lambda line: line.place)
-    while left:
-        shown = named([line.line for line in left])
-        text = block.text_of(shown)
-        cost = counted(text)
-        if cost <= block.budget_tokens:
-            by_id = {line.memory_id: line for line in left}
-            return [by_id[line.memory_id] for line in in_time(shown)], text, cost
-        last = left[-1].memory_id
-        removed = {last, *together.get(last, ())}
-        left = [line for line in left if line.memory_id not in removed]
-    return [], "", 0
+    by_id = {line.memory_id: line for line in sorted(chosen, key=lambda line: line.place)}
+    filling = Filling(plan, {one: line.candidate.line for one, line in by_id.items()})
+    for memory_id in by_id:
+        ids = [one for one in (memory_id, *together[memory_id]) if one in by_id]
+        group = [by_id[one].line for one in dict.fromkeys(ids) if one not in filling.shown]
+        if memory_id not in filling.shown:
+            lines, cost = filling.fitting(group, None)
+            if cost <= filling.budget:
+                filling.put(lines, cost)
+    filling.grow()
+    printed = [
+        replace(by_id[line.memory_id], line=line, cost=plan.cost_of(line))
+        for line in in_time(filling.shown.values())
+    ]
+    return printed, filling
 
 
 def _packed(line: _Line) -> PackedItem:

@@ -61,6 +61,11 @@ class BlockPlan:
         ordered = in_time(lines)
         return render(ordered, self.format, mark=self.mark, zone=self.zone, head=self.head)
 
+    def cut(self, line: BlockLine, limit: int) -> BlockLine:
+        """Return a line with about ``limit`` tokens of its text at most."""
+        text = excerpt(line.text, limit, self.stems)
+        return line if text == line.text else replace(line, text=text)
+
     def cost_of(self, line: BlockLine) -> int:
         """Return the tokens of one line."""
         return cost_of(line, self.format, self.zone)
@@ -94,7 +99,7 @@ def filled(candidates: Sequence[Candidate], plan: BlockPlan) -> FilledBlock:
         candidates: best first, each memory once.
     """
     by_id = {candidate.memory_id: candidate for candidate in candidates}
-    filling = _Filling(plan, {candidate.memory_id: candidate.line for candidate in candidates})
+    filling = Filling(plan, {candidate.memory_id: candidate.line for candidate in candidates})
     fits_whole = sum(plan.cost_of(candidate.line) for candidate in candidates) <= filling.room
     passed_over = False
     for candidate in candidates:
@@ -119,9 +124,9 @@ def filled(candidates: Sequence[Candidate], plan: BlockPlan) -> FilledBlock:
     shown = named(list(filling.shown.values()))
     return FilledBlock(
         tuple(in_time(shown)),
-        plan.text_of(shown) if shown else "",
+        filling.text,
         filling.cost if shown else 0,
-        frozenset(line.memory_id for line in shown if line.text != filling.whole_text(line)),
+        frozenset(line.memory_id for line in shown if filling.is_cut(line)),
         tuple(one for one in by_id if one not in filling.shown),
     )
 
@@ -146,7 +151,7 @@ def _group(
     return list(group.values())
 
 
-class _Filling:
+class Filling:
     """The lines of a block that is being filled, and what they cost as printed.
 
     Attributes:
@@ -183,13 +188,17 @@ class _Filling:
         self._named.update(other for line in lines for other in line.others)
         self.cost = cost
 
-    def whole_text(self, line: BlockLine) -> str:
-        return self._whole[line.memory_id].text
+    @property
+    def text(self) -> str:
+        """The block; "" without any line."""
+        return self.plan.text_of(named(list(self.shown.values()))) if self.shown else ""
+
+    def is_cut(self, line: BlockLine) -> bool:
+        """Return True if a part of the text is missing in a line."""
+        return line.text != self._whole[line.memory_id].text
 
     def _cut(self, line: BlockLine, limit: int) -> BlockLine:
-        text = self.whole_text(line)
-        part = excerpt(text, limit, self.plan.stems)
-        return line if part == line.text else replace(line, text=part)
+        return self.plan.cut(self._whole[line.memory_id], limit)
 
     def fitting(self, group: Sequence[BlockLine], limit: int | None) -> tuple[list[BlockLine], int]:
         """Return the lines, cut to ``limit`` tokens each and to what the room has for them, and the
@@ -211,7 +220,7 @@ class _Filling:
     def grow(self) -> None:
         """Give the remaining tokens to cut texts, best first."""
         for line in list(self.shown.values()):
-            if line.text != self.whole_text(line) and self.room >= _LEAST_LINE:
+            if self.is_cut(line) and self.room >= _LEAST_LINE:
                 longer = self._cut(line, counted(line.text) + self.room)
                 cost = self.cost_with([longer])
                 if self.cost < cost <= self.budget:

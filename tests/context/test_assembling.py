@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC
 from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from memgraph.context import assembly
 from memgraph.context.assembly import AssembledContext, ContextPlan, assembled
 from memgraph.context.candidates import ContextCandidate
 from memgraph.context.excerpts import content_stems
@@ -277,21 +277,35 @@ def test_both_sides_of_an_open_contradiction_or_none() -> None:
     assert left_out(almost) == {1: "over_budget", 2: "over_budget"}
 
 
-def jumpy(text: str) -> int:
-    """Count more for a text than for its lines one by one."""
-    return token_cost(text) + 5 * max(text.count("\n") - 2, 0)
+@pytest.mark.parametrize("form", BlockFormat)
+def test_lines_that_name_each_other_are_counted_as_they_are_printed(form: BlockFormat) -> None:
+    given_ = []
+    for at in range(20):
+        # Each even one and the next contradict each other; a list quotes the other text.
+        other = f"fact_{at ^ 1:04d}"
+        made = candidate(at, Scope.PROJECT, f"Shed {at:02d}.", recalled=at + 1, against=(other,))
+        given_.append(replace(made, line=replace(made.line, contradicts=(other,))))
+    whole = assembled(given_, plan(5_000, format=form)).token_cost
+    step = (whole - assembled(given_[:2], plan(5_000, format=form)).token_cost) // 9
+    for left_out_pairs in range(1, 9):
+        budget = whole - left_out_pairs * step
+        found = assembled(given_, plan(budget, format=form))
+        assert (len(found.items), found.token_cost) == (20 - 2 * left_out_pairs, budget)
+        assert found.token_cost == token_cost(found.text)
+        assert assembled(given_, plan(budget - 1, format=form)).token_cost == budget - step
 
 
-def test_the_whole_text_is_counted_and_the_worst_go_until_it_fits(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    given_ = [candidate(at, Scope.PROJECT, recalled=at + 1) for at in range(20)]
-    whole = numbers(assembled(given_, plan(120)))
-    monkeypatch.setattr(assembly, "counted", jumpy)
-    found = assembled(given_, plan(120))
-    assert found.token_cost == jumpy(found.text) <= 120
-    assert 0 < len(found.items) < len(whole)
-    assert set(numbers(found)) < set(whole)
+def test_what_the_marks_of_lines_push_out_is_cut() -> None:
+    given_ = []
+    for one, other in ((0, 1), (1, 0)):
+        text = f"Shed {one} is open. " + "It was said to be so. " * 10
+        made = candidate(one, Scope.PROJECT, text, against=(f"fact_{other:04d}",))
+        given_.append(replace(made, line=replace(made.line, contradicts=made.against)))
+    whole = assembled(given_, plan(5_000)).token_cost
+    found = assembled(given_, plan(whole - 1))
+    assert numbers(found) == [0, 1]
+    assert [item.shortened for item in found.items] == [True, True]
+    assert whole - 25 < found.token_cost < whole
 
 
 def test_only_the_best_of_what_was_left_out_are_listed() -> None:
