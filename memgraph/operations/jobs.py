@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from memgraph.store.visibility import View
 
 
-MAINTENANCE = (JobName.CONSOLIDATION, JobName.DECAY, JobName.REFLECTION)
-
 Stop = Callable[[], bool]
 
 
@@ -109,25 +107,6 @@ class Jobs(Handle[F], group="jobs", tag="operating"):
 
 class LocalJobs(Jobs[F]):
     """Jobs that run in this process."""
-
-    @local
-    def maintain(
-        self,
-        *,
-        progress: Progress = untold,
-        stop: Stop = lambda: False,
-    ) -> Sequence[JobRun]:
-        """Run consolidation, decay and reflection in turn; stop at the first that fails.
-
-        Raises:
-            Conflict: another process is running one of them.
-        """
-        runs: list[JobRun] = []
-        for job in MAINTENANCE:
-            runs.append(self.run(job, progress=progress, stop=stop))
-            if runs[-1].failed or stop():
-                break
-        return runs
 
     @local
     def consolidate(

@@ -405,7 +405,7 @@ ELSEWHERE = {
     "the same methods; tests/service/test_aio.py": "aio",
     "the operator's: it works on the whole database, whoever's handle it is called on": (
         "erasure.erase erasure.reports exchange.backup exchange.export exchange.export_lines "
-        "jobs.consolidate jobs.maintain jobs.run maintenance.accept_journal "
+        "jobs.consolidate jobs.run maintenance.accept_journal "
         "maintenance.journal_state maintenance.rebuild "
         "maintenance.rebuild_embeddings maintenance.retry_embeddings verify"
     ),

@@ -384,7 +384,6 @@ def test_nothing_is_ever_promoted_by_itself(tmp_path: Path, clock: FixedClock) -
         for _ in range(3):
             for job in ("enrichment", "consolidation", "reflection", "decay"):
                 orc.jobs.run(job)
-            orc.jobs.maintain()
             clock.advance(days=8)
         orc.stores.task("t1").clear()
         found = everything(service)

@@ -99,9 +99,6 @@ def test_the_night_does_what_is_left(
     assert (run.state, run.due_at) == (JobState.DONE, parse_time("2026-11-22T03:00:00Z"))
     [reflection] = orc.memories.list(kinds=[MemoryKind.REFLECTION])
     assert "weekly" in reflection.tags
-    assert [each.job for each in orc.jobs.maintain()] == [
-        *(JobName.CONSOLIDATION, JobName.DECAY, JobName.REFLECTION)
-    ]
 
 
 def pending(orc: Orchestrator) -> set[str]:

@@ -30,6 +30,7 @@ from memgraph.model.enums import (
     MemoryType,
     Sensitivity,
 )
+from memgraph.model.jobs import JobRun
 from memgraph.model.recall import RecallRequest
 from memgraph.model.values import EdgeInput, Memory, MemoryInput, Name, Reason, Source, validated
 from memgraph.operations.tools.declaration import LineId, Query, Statement, tool
@@ -317,6 +318,11 @@ def memory_consolidate(handle: Orchestrator) -> dict[str, Any]:
         for run in runs
     ):
         raise Conflict("the maintenance ran a short time ago")
+    ended: list[JobRun] = []
+    for job in (JobName.CONSOLIDATION, JobName.DECAY, JobName.REFLECTION):
+        ended.append(handle.jobs.run(job))
+        if ended[-1].failed:
+            break
     return {
         "runs": [
             {
@@ -325,7 +331,7 @@ def memory_consolidate(handle: Orchestrator) -> dict[str, Any]:
                 "counts": {name: count for name, count in run.counts.items() if count},
                 "error": run.error_code,
             }
-            for run in handle.jobs.maintain()
+            for run in ended
         ]
     }
 
