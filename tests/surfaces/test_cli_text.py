@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from collections import Counter
 
+import pytest
 from hypothesis import given, strategies as st
 
-from memgraph.surfaces.cli.screen import json_line, plain
+from memgraph.surfaces.cli.screen import Screen, json_line, plain
 
 ANY_TEXT = st.text(st.characters(codec=None))
 HARMLESS = "\u200c\u200d\u00ad"
@@ -41,3 +43,19 @@ def test_json_is_one_line_without_acting_characters_and_comes_back(
     assert acting(line) == []
     assert line.isascii() or not ascii_only
     assert json.loads(line) == value
+
+
+@pytest.mark.parametrize("width", [20, 40, 80])
+@pytest.mark.parametrize("letters", [6, 30, 90])
+def test_no_table_is_too_narrow_for_an_id_or_loses_a_text(
+    width: int, letters: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    row = ["x" * letters, "[red]rain[/red] and wind", "", "日本語" * 20, "2026-11-30"]
+    columns = ("id", "text", "reason", "name", "date")
+    Screen().table(columns, [row])
+    told = capsys.readouterr().out
+    assert row[0] in told
+    assert "reason" not in told
+    words = "".join((*row, *columns)).replace("reason", "").replace(" ", "")
+    assert Counter(told) >= Counter(words)

@@ -21,6 +21,9 @@ LINES_EVERY_S = 5.0
 _UNWRAPPED_WIDTH = 100_000
 # A table in a pipe is as wide as this.
 _TABLE_WIDTH = 120
+_GAP = 3
+# A wrapped column is at least as wide as this.
+_MIN_WRAPPED = 6
 
 # Joiners that some scripts and emoji need, and that cannot reorder or hide text.
 _HARMLESS_FORMAT = frozenset("\u200c\u200d\u00ad")
@@ -119,14 +122,23 @@ class Screen:
         """Print a table without its empty columns; the first column is never wrapped.
 
         In a pipe it is at most 120 characters wide, unless COLUMNS is set. What is wider is
-        wrapped, the widest columns first.
+        wrapped, the widest columns first; if even that is too wide, each row is printed as fields.
         """
         from rich.box import SIMPLE_HEAD
+        from rich.cells import cell_len
         from rich.table import Table
         from rich.text import Text
 
         cells = [[plain(cell) for cell in row] for row in rows]
         filled = [at for at in range(len(columns)) if at == 0 or any(row[at] for row in cells)]
+        width = _TABLE_WIDTH if self._console.width == _UNWRAPPED_WIDTH else self._console.width
+        widths = [max(cell_len(row[at]) for row in (columns, *cells)) for at in filled]
+        wrapped = (min(one, _MIN_WRAPPED) for one in widths[1:])
+        if sum(wrapped, widths[0]) + _GAP * (len(filled) - 1) > width:
+            for row in cells:
+                self.fields([(columns[at], row[at]) for at in filled if row[at]])
+                self.line()
+            return
         table = Table(
             box=SIMPLE_HEAD,
             pad_edge=False,
@@ -138,9 +150,8 @@ class Screen:
             table.add_column(Text(columns[at]), overflow="fold", no_wrap=at == 0)
         for row in cells:
             table.add_row(*(Text(row[at]) for at in filled))
-        width = self._console.width
         with self._console.capture() as printed:
-            self._console.print(table, width=_TABLE_WIDTH if width == _UNWRAPPED_WIDTH else width)
+            self._console.print(table, width=width)
         for line in printed.get().splitlines():
             self._console.file.write(line.rstrip() + "\n")
 
