@@ -127,15 +127,17 @@ class ConsoleSessions:
         except FileNotFoundError:
             return None
         except ValidationError:
-            # Torn by a kill, or of another version.
+            # Torn by a power failure, or of another version.
             path.unlink(missing_ok=True)
             return None
 
-    @staticmethod
-    def _write(path: Path, session: Session, used_ms: int) -> None:
-        path.touch(mode=0o600)
-        path.write_bytes(_SESSION.dump_json(session))
-        _mark_used(path, used_ms)
+    def _write(self, path: Path, session: Session, used_ms: int) -> None:
+        # One at a time, under the lock: on a full disk, or after a kill, the old session stays.
+        draft = self._folder / "draft"
+        draft.touch(mode=0o600)
+        draft.write_bytes(_SESSION.dump_json(session))
+        _mark_used(draft, used_ms)
+        draft.replace(path)
 
     def lasts(self, session_id: str, now_ms: int) -> bool:
         """Return True if there is such a session, without marking it as used."""

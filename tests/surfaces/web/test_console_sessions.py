@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,3 +44,18 @@ def test_a_session_that_was_ended_is_not_brought_back_by_a_page(tmp_path: Path) 
     other.end(session_id)
     assert one.change(session_id, lambda session: replace(session, notice="Done.")) is None
     assert one.find(session_id, 0) is None
+
+
+def test_a_session_that_could_not_be_written_stays_as_it_was(tmp_path: Path) -> None:
+    sessions = ConsoleSessions(tmp_path)
+    session_id, session = sessions.open("k", 0)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            sessions.change(session_id, lambda one: replace(one, notice="x" * 200))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert sessions.find(session_id, 0) == session
+    changed = sessions.change(session_id, lambda one: replace(one, notice="Done."))
+    assert sessions.find(session_id, 0) == changed != session
