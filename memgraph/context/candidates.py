@@ -104,11 +104,6 @@ def ranked(
     ]
 
 
-def by_time(candidate: ContextCandidate) -> tuple[int, str]:
-    """Return a sort key, oldest first."""
-    return candidate.memory.said_at, candidate.memory.memory_id
-
-
 def _repeats_query(text: str, query: str, form: str) -> bool:
     near = bool(form) and len(text) <= 2 * len(query) + _MARKS_CHARS
     return near and folded(text) == form
@@ -116,7 +111,11 @@ def _repeats_query(text: str, query: str, form: str) -> bool:
 
 def _ends(of_tier: Sequence[ContextCandidate], count: int) -> Mapping[str, tuple[str, ...]]:
     """Return the ids of the first and last items, outermost first, each with its reasons."""
-    in_time = [candidate.memory.memory_id for candidate in sorted(of_tier, key=by_time)]
+    memories = [candidate.memory for candidate in of_tier]
+    in_time = [
+        memory.memory_id
+        for memory in sorted(memories, key=lambda one: (one.said_at, one.memory_id))
+    ]
     reasons: dict[str, tuple[str, ...]] = {}
     for first, last in zip(in_time[:count], in_time[::-1], strict=False):
         reasons[first] = (*reasons.get(first, ()), "head")

@@ -50,7 +50,7 @@ _DROP_ZONE = ("ingest", "processed")
 _PATH_PARTS = 2
 _QUOTED_CHARS = 40
 MAX_NAMES = 10
-NO_MARK = "0" * MARK_DIGITS
+ZERO_MARK = "0" * MARK_DIGITS
 """Stands for a mark where tokens are counted: each costs the same."""
 # Numbers have three characters at most in all but the largest blocks.
 _WIDEST = 100
@@ -368,15 +368,13 @@ def cost_of(line: BlockLine, format: BlockFormat, zone: tzinfo = UTC) -> int:  #
     if format == BlockFormat.FENCED:
         numbers = dict.fromkeys((line.memory_id, *line.others), _WIDEST)
         return token_cost(record(line, numbers, zone))
-    return token_cost(render([line], format, mark=NO_MARK, zone=zone)) - token_cost(
-        LIST_TITLE + LIST_MESSAGE if format == BlockFormat.LIST else SECTION_TITLE
-    )
+    return token_cost(render([line], format, mark=ZERO_MARK, zone=zone)) - frame_cost(format, ())
 
 
 def frame_cost(format: BlockFormat, lines: Iterable[BlockLine]) -> int:  # noqa: A002
     """Return the tokens of a block of some lines besides these."""
     if format == BlockFormat.FENCED:
-        return counted(fenced("", NO_MARK, BLOCK_INTRO))
+        return counted(fenced("", ZERO_MARK, BLOCK_INTRO))
     if format == BlockFormat.LIST:
         return counted(f"{LIST_TITLE}\n{LIST_MESSAGE}")
     return counted(SECTION_TITLE) + (counted(SECTION_INSIGHT) if has_insight(lines) else 0)
