@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import resource
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,3 +61,19 @@ def test_a_session_that_could_not_be_written_stays_as_it_was(tmp_path: Path) -> 
     assert sessions.find(session_id, 0) == session
     changed = sessions.change(session_id, lambda one: replace(one, notice="Done."))
     assert sessions.find(session_id, 0) == changed != session
+
+
+def test_no_change_is_lost_where_several_processes_change_a_session(tmp_path: Path) -> None:
+    session_id, _ = ConsoleSessions(tmp_path).open("k", 0)
+
+    def change(letter: str) -> None:
+        sessions = ConsoleSessions(tmp_path)
+        for _ in range(50):
+            sessions.change(session_id, lambda one: replace(one, notice=one.notice + letter))
+            assert sessions.find(session_id, 0) is not None
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(change, "abcd"))
+    session = ConsoleSessions(tmp_path).find(session_id, 0)
+    assert session is not None
+    assert Counter(session.notice) == dict.fromkeys("abcd", 50)
