@@ -88,7 +88,8 @@ def _bundle(screen: Screen, bundle: Bundle, call: Call) -> None:
         memory = item.memory
         text, handle = short(memory.content, TEXT_CHARS), short_id(memory.memory_id)
         line = line_of(memory, item.source, text, handle=handle)
-        lines.append(replace(line, notes=tuple(_notes(item, places))))
+        # The status is among the notes.
+        lines.append(replace(line, notes=tuple(_notes(item, places)), ended=False))
     screen.block(records(lines).rstrip())
     marks = {mark.edge_id for item in bundle.items for mark in item.marks}
     edges = [
