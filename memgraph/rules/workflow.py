@@ -134,7 +134,7 @@ class _Parser:
             target = self._named.get(name.lstrip("#")) or self._named.get(content_hash(_tidy(name)))
             if not ids and target in (None, candidate) and relation == "caused_by":
                 target = self._add(name, MemoryType.OBSERVATION, locator)
-            if not ids and target is None:
+            elif not ids and target is None:
                 self._reject(locator, "reference")
             links: list[str] = getattr(candidate, relation)
             links += ids or ([f"#{target.key}"] if target not in (None, candidate) else [])
@@ -262,11 +262,12 @@ class _Parser:
             importance=int(importance),
             confidence=self._number(given, "confidence", DEFAULT_CONFIDENCE, locator),
             locator=locator,
-            tags=tuple(_tidy(tag)[:MAX_TAG_CHARS] for tag in _texts(given.get("tags"))),
+            tags=tuple(dict.fromkeys(filter(None, map(_tag, _texts(given.get("tags")))))),
         )
         name = given.get("key", given.get("id"))
-        for label in (name if isinstance(name, str) else "", identity[0]):
-            self._named.setdefault(label, candidate)
+        for label in (name, identity[0]):
+            if isinstance(label, str) and label:
+                self._named.setdefault(label, candidate)
         return candidate
 
     def _number(self, given: Mapping[Any, Any], name: str, default: float, locator: str) -> float:
@@ -431,6 +432,10 @@ def _tidy(text: str) -> str:
             inner = bare[len(mark) : -len(mark)]
             bare = bare if mark in inner else inner.strip()
     return bare
+
+
+def _tag(text: str) -> str:
+    return _tidy(text)[:MAX_TAG_CHARS]
 
 
 def _is_prose(text: str) -> bool:

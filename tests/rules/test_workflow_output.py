@@ -109,6 +109,18 @@ def test_reasons_become_grounds() -> None:
     assert todo.caused_by == [AN_ID]
 
 
+@pytest.mark.parametrize("nothing", ["", "#", "**"])
+def test_a_reason_without_words_leads_nowhere(nothing: str) -> None:
+    parsed = parse(f"Goal: open the shop\n\nDecision: Use SQLite.\n  Because: {nothing}\n")
+    assert [each.caused_by for each in parsed.candidates] == [[], []]
+    assert codes(parsed) == ["content"]
+
+
+def test_tags_are_taken_once() -> None:
+    parsed = parse({"decisions": [{"text": "a thing", "tags": ["x", " x ", "\x00", "y"]}]})
+    assert parsed.candidates[0].tags == ("x", "y")
+
+
 def test_parts_name_their_whole_wherever_it_stands() -> None:
     parsed = parse("Todo: bake\nPart of: open the shop\n\nGoal: Open the shop.\nPart of: nothing")
     todo, goal = parsed.candidates
