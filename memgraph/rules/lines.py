@@ -285,10 +285,13 @@ def render(
 def fenced(body: str, mark: str, intro: str = FENCE_INTRO) -> str:
     """Return lines between the marks of a block, after the introduction.
 
-    The next mark that the lines do not contain is taken.
+    The next mark that the lines do not contain is taken, unless they contain all.
     """
-    while mark in body:
-        mark = f"{(int(mark) + 1) % 10**MARK_DIGITS:0{MARK_DIGITS}}"
+    if mark in body:
+        taken = {body[at : at + MARK_DIGITS] for at in range(len(body))}
+        steps = range(1, 10**MARK_DIGITS)
+        others = (f"{(int(mark) + one) % 10**MARK_DIGITS:0{MARK_DIGITS}}" for one in steps)
+        mark = next((other for other in others if other not in taken), mark)
     return f"{intro}\n<{FENCE_TAG} {mark}>\n{body}</{FENCE_TAG} {mark}>\n"
 
 

@@ -19,8 +19,9 @@ from memgraph.clock import MAX_MS, MIN_MS, MS_PER_DAY
 from memgraph.errors import InvalidInput
 from memgraph.model.context import BlockFormat
 from memgraph.model.enums import MemoryKind, MemoryType
+from memgraph.rules import lines as rules
 from memgraph.rules.blocks import BLOCK_INTRO, NOTHING_SEEN, cleaned, label, one_line
-from memgraph.rules.lines import BlockLine, in_time, named, place_of, render
+from memgraph.rules.lines import BlockLine, fenced, in_time, named, place_of, render
 
 BATCH = 100
 OTHER_MARK = "987654"
@@ -389,3 +390,14 @@ def test_a_text_that_begins_with_its_speaker_names_him_once() -> None:
         "[2] Thu 2026-01-01, Fact: No tea. (probably changes Thu 2026-01-01: The tea is cold.)"
         in (text)
     )
+
+
+@pytest.mark.parametrize(
+    ("last", "mark"), [(41, "42"), (42, "43"), (98, "99"), (99, "42")], ids=str
+)
+def test_a_mark_is_one_that_no_line_contains_unless_they_contain_all(
+    last: int, mark: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rules, "MARK_DIGITS", 2)
+    body = " ".join(f"{number:02}" for number in range(last + 1)) + "\n"
+    assert fenced(body, "42") == f"{rules.FENCE_INTRO}\n<memory {mark}>\n{body}</memory {mark}>\n"
