@@ -188,15 +188,17 @@ def info(snapshot: Snapshot, source: NamedSource, view: View) -> SourceInfo | No
 
 def of_same_name(snapshot: Snapshot, source: NamedSource) -> list[NamedSource]:
     """Return the other files that were dropped under the name of a file; the first hundred."""
+    if source.kind is not SourceName.PATH:
+        return []
     s, o = tables.sources.alias("s"), tables.sources.alias("o")
     f, n = tables.files.alias("f"), tables.files.alias("n")
-    same = s.join(f, f.c.sha256 == s.c.content_sha256).join(n, n.c.path == f.c.path)
-    joined = same.join(o, o.c.content_sha256 == n.c.sha256)
-    query = sa.select(o.c.source_path).distinct().select_from(joined)
-    query = query.where(s.c.source_path == bound(source.name), o.c.source_path != s.c.source_path)
-    paths = snapshot.column(query.order_by(o.c.source_path).limit(100))
-    is_path = source.kind is SourceName.PATH
-    return [NamedSource(source.kind, path) for path in paths] if is_path else []
+    # Each memory has a source of its own: the contents are found before they are joined.
+    own = sa.select(s.c.content_sha256).where(s.c.source_path == bound(source.name))
+    dropped = sa.select(f.c.path).where(f.c.sha256.in_(own))
+    same = sa.select(n.c.sha256).where(n.c.path.in_(dropped))
+    query = sa.select(o.c.source_path).distinct().where(o.c.content_sha256.in_(same))
+    query = query.where(o.c.source_path != bound(source.name)).order_by(o.c.source_path)
+    return [NamedSource(source.kind, path) for path in snapshot.column(query.limit(100))]
 
 
 def summaries(snapshot: Snapshot, memory_ids: Collection[str]) -> dict[str, str]:
