@@ -26,6 +26,7 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from memgraph.errors import AccessDenied, RateLimited, Unauthenticated
 from memgraph.model.access import Narrowing
+from memgraph.paths import naming_full_disk
 from memgraph.surfaces.asgi import is_encrypted, is_own_origin
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ class ConsoleSessions:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        with (self._folder / "lock").open("a") as lock:
+        with naming_full_disk(self._folder), (self._folder / "lock").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from memgraph.errors import DatabaseFull
 from memgraph.surfaces.web import sessions as module
 from memgraph.surfaces.web.sessions import ConsoleSessions
 
@@ -54,7 +55,7 @@ def test_a_session_that_could_not_be_written_stays_as_it_was(tmp_path: Path) -> 
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
     try:
-        with pytest.raises(OSError, match="File too large"):
+        with pytest.raises(DatabaseFull):
             sessions.change(session_id, lambda one: replace(one, notice="x" * 200))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
