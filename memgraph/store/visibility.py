@@ -153,9 +153,12 @@ class View:
 
         A memory ends when it ceases to be active. What was replaced, lost a contradiction or was
         ended by a turn ends when what prevailed was said, however late that was decided, unless
-        that was said first. NULL: it has no end, or what prevailed has no date.
+        that was said first. NULL: it has no end, or what prevailed has no date, unless the memory
+        had reached its own end before that was stored.
         """
-        end = sa.func.nullif(self._end(m, _known_statement), _UNKNOWN)
+        own = m.c.valid_until
+        reached = sa.case((own <= self._end(m, stated_at), own))
+        end = sa.func.coalesce(sa.func.nullif(self._end(m, _known_statement), _UNKNOWN), reached)
         return sa.case((self.status(m) == MemoryStatus.ACTIVE, m.c.valid_until), else_=end)
 
     def held_until(self, m: Table) -> Column:

@@ -166,3 +166,17 @@ def test_of_several_winners_one_without_a_date_leaves_the_end_unknown(
     assert "Fact, replaced by [" in text
     assert "until" not in text
     assert orc.get(old).valid_until is None
+
+
+@pytest.mark.engines
+def test_an_own_end_before_a_replacement_without_a_date_stays(
+    orc: Orchestrator, clock: FixedClock, pier: Source
+) -> None:
+    ends = [clock.now_ms() + days * MS_PER_DAY for days in (2, 90)]
+    olds = [put(orc, f"The ferry leaves from pier {end}.", valid_until=end) for end in ends]
+    clock.advance(days=40)
+    new = put(orc, "The ferry leaves from pier 2.", source=pier)
+    for old in olds:
+        orc.relate(new, "Updates", old)
+    assert [orc.get(old).valid_until for old in olds] == [ends[0], None]
+    assert f"until {iso(ends[0])[:10]}, see" in orc.context("Where does the ferry leave?").text
