@@ -114,6 +114,8 @@ class _Unit:
 
 def row_text(names: Sequence[str], cells: Sequence[str]) -> str:
     """Return a row of a table as ``column: value; column: value``; "" without a value."""
+    # Hostile tables have thousands of columns, and rows with few cells.
+    names = names[: len(cells)]
     if len(cells) == 2 and all(cells) and not any(names):
         return ": ".join(cells)
     pairs = zip_longest(names, cells, fillvalue="")

@@ -209,8 +209,9 @@ def test_bounds_hold_and_are_told(output: Any, code: str) -> None:
         [[[0] * 5_000] * 5_000] * 5_000,
         {"todos": [[["x y"] * 5_000] * 5_000] * 5_000},
         "[" * MAX_OUTPUT_CHARS,
+        "|".join(["", *"a" * 20_000, "\n"]) + "|-" * 20_000 + "|\n" + "|x\n" * 40_000,
     ],
-    ids=range(7),
+    ids=range(8),
 )
 def test_no_output_takes_long(output: Any) -> None:
     # Read again and again from every place, each of these would take minutes.
