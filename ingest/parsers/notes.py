@@ -74,7 +74,8 @@ def parse_note(
     document.document_keys = document_keys(path, record_number(path))
     date_line = _date_field(parts)
     date_field = date_line.partition(":")[2]
-    times = _Times(document, (front.date, date_field, title, *dates_in_name(path)))
+    titles = (title, *(headings if len(headings) == 1 else ()))
+    times = _Times(document, (front.date, date_field, *titles, *dates_in_name(path)))
     blocks = [block for part in parts for block in part.blocks]
     width = source_width(blocks, source)
     report_left_out(document, blocks)

@@ -161,6 +161,8 @@ DAY = 86_400_000
         ("a.md", "---\ndate: 03/05/2026\n---\n# On 3 May 2026\n\nIt rains.\n", 20576),
         ("2026-03-05.md", "Date: 03/05/2026\n\nIt rains.\n", 20517),
         ("a.md", "Date: 05/05/2026\n\nIt rains.\n", 20578),
+        # A heading of the whole note is a title, too, below another one in the front matter.
+        ("a.md", "---\ntitle: Log\n---\n# On 3 May 2026\n\nIt rains.\n", 20576),
     ],
 )
 def test_a_less_explicit_date_decides_an_ambiguous_one_only_if_it_is_of_the_same_day(
