@@ -56,6 +56,15 @@ def test_a_remark_stands_for_nothing_better_that_can_be_cut() -> None:
     assert shown.count((remark,)) < 15
 
 
+def test_the_head_is_counted_and_cut_texts_take_what_is_left() -> None:
+    texts = [" ".join(f"Line {number} of text {at}." for number in range(100)) for at in range(2)]
+    plan = BlockPlan(600, BlockFormat.FENCED, "012345", UTC, head="[0] 2026, profile of Ann: x\n")
+    block = filled(candidates_of(texts), plan)
+    assert plan.head in block.text
+    assert 580 < block.token_cost <= 600
+    assert block.token_cost == token_cost(block.text)
+
+
 words = st.sampled_from(("heron", "boat", "net.", "no", "Straßen", "1234", "記憶", "\n"))
 texts = st.lists(words, min_size=1, max_size=200).map(" ".join).filter(str.strip)
 

@@ -180,3 +180,13 @@ def test_an_own_end_before_a_replacement_without_a_date_stays(
         orc.relate(new, "Updates", old)
     assert [orc.get(old).valid_until for old in olds] == [ends[0], None]
     assert f"until {iso(ends[0])[:10]}, see" in orc.context("Where does the ferry leave?").text
+
+
+def test_what_replaces_a_memory_may_be_undated_and_stored_before_it(
+    orc: Orchestrator, clock: FixedClock, pier: Source
+) -> None:
+    new = put(orc, "The ferry leaves from pier 2.", source=pier)
+    clock.advance(days=40)
+    old = put(orc, "The ferry leaves from pier 1.")
+    orc.relate(new, "Updates", old)
+    assert orc.get(old).valid_until is None

@@ -153,6 +153,15 @@ def test_a_night_begins_where_the_last_one_ended_and_a_week_with_the_oldest_memo
         if day == 2:
             reads.remember("tidewater called again")
         assert run(reads, now_ms=NOW + day * MS_PER_DAY).counts["enriched"] == found, day
+    # The clock had been ahead.
+    reads.retract(old, reason="wrong")
+    third = reads.remember("tidewater left")
+    reads.retract(third, reason="wrong")
+    assert run(reads, now_ms=NOW + 8 * MS_PER_DAY).counts["enriched"] == 0
+    reads.remember("tidewater came back")
+    assert run(reads, now_ms=NOW + 8 * MS_PER_DAY).counts["enriched"] == 1
+    reads.restore(third, reason="it did")
+    assert run(reads, now_ms=NOW).counts["enriched"] == 1
     assert reads.verify().ok
 
 
