@@ -306,8 +306,8 @@ def _column(construct: Construct, compiler: Any, **options: Any) -> str:
 @compiles(LeastOf, "postgresql")
 def _extreme(construct: GreatestOf | LeastOf, compiler: Any, **options: Any) -> str:
     values = arguments(construct, compiler, options)
-    # PostgreSQL ignores NULL here, but SQLite returns it. A coalesce() is never NULL: asking would
-    # compute it twice.
+    # PostgreSQL ignores NULL here, but SQLite returns it. Every coalesce() among them ends with a
+    # value and is never NULL: asking would compute it twice.
     items = zip(construct.clauses, values, strict=True)
     nullable = [text for item, text in items if not isinstance(item, coalesce)]
     are_known = " AND ".join(f"{text} IS NOT NULL" for text in nullable) or "true"
