@@ -192,6 +192,7 @@ def test_what_may_not_be_seen_takes_no_place(database: Database, merged: bool) -
     change(database, "UPDATE memories SET sensitivity = ? WHERE pk = ?", SECRET, result[0])
     with database.read() as connection:
         assert best(connection, ["anchor", "barge"], 100, public) == result[1:]
+        assert best(connection, ["anchor", "barge"], 100, public, result) == result[1:]
 
 
 def test_nothing_is_left_of_what_was_removed(database: Database) -> None:
