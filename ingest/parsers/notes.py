@@ -15,7 +15,7 @@ from ingest.reasons import SkippedPart
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
 from memgraph.model.sources import FileLink
 from memgraph.text.blocks import Block, HeadedSection, TextLink, read_lines, sections
-from memgraph.text.dates import settled
+from memgraph.text.dates import is_bare_date, settled
 from memgraph.text.fold import fold
 from memgraph.text.labels import read_label, type_named
 
@@ -52,6 +52,35 @@ def _date_field(parts: Sequence[HeadedSection]) -> str:
     return ""
 
 
+def _date_alone(
+    document: ParsedDocument, parts: Sequence[HeadedSection], source: Sequence[str]
+) -> str:
+    """Return the first line of a note's text if it is a date, and no later line is another."""
+    lines_of_text = _lines_of_text(parts, source)
+    line = next(lines_of_text, "")
+    if not is_bare_date(line):
+        return ""
+    days = document.dates(line)
+    # Of several dates, each may be that of the lines below it.
+    others = (document.dates(other) for other in lines_of_text if is_bare_date(other))
+    return line if all(other == days for other in others) else ""
+
+
+def _lines_of_text(parts: Sequence[HeadedSection], source: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of paragraphs, with those that became headings because they are dates.
+
+    Another heading, except one of the first level, and each other block is an empty line.
+    """
+    for part in parts:
+        if part.level > 1:
+            yield "" if source[part.first - 1].lstrip().startswith("#") else part.title
+        for block in part.blocks:
+            if block.kind == "paragraph":
+                yield from (block.raw or block.text).split("\n")
+            elif block.kind != "omitted":
+                yield ""
+
+
 def parse_note(
     document: ParsedDocument,
     parts: Sequence[HeadedSection],
@@ -61,8 +90,8 @@ def parse_note(
     """Add the passages of a note in order, PartOf the first of them, and links as edges.
 
     A heading is the ``section`` of the passages below it, and gives them its type and its date. A
-    heading with nothing below it is a passage itself. A field "Date:" at the top that holds nothing
-    but a date is the note's date, and no passage.
+    heading with nothing below it is a passage itself. A date at the top, alone on its line or in a
+    field "Date:", is the note's date, and no passage.
 
     Args:
         source: the lines of the file.
@@ -73,9 +102,11 @@ def parse_note(
     document.title = title
     document.document_keys = document_keys(path, record_number(path))
     date_line = _date_field(parts)
-    date_field = date_line.partition(":")[2]
+    date = date_line.partition(":")[2]
+    if not date_line:
+        date_line = date = _date_alone(document, parts, source)
     titles = (title, *(headings if len(headings) == 1 else ()))
-    times = _Times(document, (front.date, date_field, *titles, *dates_in_name(path)))
+    times = _Times(document, (front.date, date, *titles, *dates_in_name(path)))
     blocks = [block for part in parts for block in part.blocks]
     width = source_width(blocks, source)
     report_left_out(document, blocks)
@@ -94,16 +125,20 @@ def parse_note(
     for passage in _properties(front, source):
         add(passage, ())
     properties = len(document.candidates)
+    own_date = date_line.strip() if times.of(()) in document.dates(date) else None
     for part, following in zip_longest(parts, parts[1:]):
         above = (*part.path, part.title) if part.title else part.path
         # The document's title does not describe a single section.
         section = above[1:] if len(above) > 1 else above
         below = list(passages(part.blocks, source, width))
-        if part is parts[0] and times.of(()) in document.dates(date_field):
-            below = [passage for passage in below if passage.text != date_line.strip()]
+        is_date = part.title == own_date and following is not None
+        if below or is_date:
+            below = [passage for passage in below if passage.text != own_date]
+            own_date = None
         is_bare = not below and all(block.kind != "omitted" for block in part.blocks)
         if part.title and is_bare and (following is None or following.level <= part.level):
-            add(Passage(part.title, part.first, part.first), section[:-1])
+            if not is_date:
+                add(Passage(part.title, part.first, part.first), section[:-1])
             continue
         for passage in below:
             add(passage, section)

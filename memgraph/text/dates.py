@@ -455,24 +455,41 @@ def date_readings(text: str, *, alone: bool = True) -> tuple[int, ...]:
         alone: the text must be a date, with only words such as "on" or a weekday around it;
             otherwise the first date in the text is read.
     """
-    text = text.strip()[:_MAX_CHARS]
-    date = next((each for each in _find(text) if each.year and each.month and each.day), None)
-    if date is None:
+    parsed = _parsed(text.strip()[:_MAX_CHARS])
+    if parsed is None:
         return ()
+    date, time, rest = parsed
     days = [(date.month, date.day), (date.day, date.month)][: 1 + date.either]
-    rest = text[: date.start] + " " + text[date.end :]
-    offset, rest = _take_zone(text, rest)
-    clock, rest = _take_clock(rest)
     if alone and not all(
         word.casefold() in _FILLERS or (word.isdecimal() and len(word) <= 3)
         for word in WORDS.findall(rest)
     ):
         return ()
     try:
-        moments = [datetime(date.year, *day, tzinfo=UTC) + clock - offset for day in days]
+        moments = [datetime(date.year, *day, tzinfo=UTC) + time for day in days]
     except (ValueError, OverflowError):
         return ()
     return tuple(to_ms(moment) for moment in moments if moment.year >= 1000)
+
+
+def is_bare_date(text: str) -> bool:
+    """Return True for a date with nothing besides it but a weekday and a time of day."""
+    parsed = _parsed(text) if len(text) <= _MAX_CHARS else None
+    weekdays = gazetteer().cues["weekday"]
+    return parsed is not None and all(
+        word.casefold() in weekdays for word in WORDS.findall(parsed[2])
+    )
+
+
+def _parsed(text: str) -> tuple[_WrittenDate, timedelta, str] | None:
+    """Return the first date in a text, its time of day in UTC, and the rest of the text."""
+    date = next((each for each in _find(text) if each.year and each.month and each.day), None)
+    if date is None:
+        return None
+    rest = text[: date.start] + " " + text[date.end :]
+    offset, rest = _take_zone(text, rest)
+    clock, rest = _take_clock(rest)
+    return date, clock - offset, rest
 
 
 def json_readings(value: object) -> tuple[int, ...]:

@@ -132,6 +132,7 @@ def test_headings_and_the_line_above_a_list_are_context() -> None:
         ("notes.txt", "06/05/2024\nCall Ana.\n\nPay Bo."),
         ("notes.txt", "Date: 06/05/2024\n\nCall Ana.\n\nPay Bo."),
         ("notes.md", "Date: 06/05/2024\n\nCall Ana.\n\nPay Bo."),
+        ("notes.md", "06/05/2024\n\n# Calls\n\nCall Ana.\n\nPay Bo."),
         ("notes.md", "# Diary\n\n## 06/05/2024\n\nCall Ana.\n\n### Later\n\nPay Bo."),
         ("notes.md", "# Diary of 06/05/2024\n\nCall Ana.\n\n## Later\n\nPay Bo."),
     ],
@@ -193,6 +194,40 @@ def test_the_field_of_the_date_is_a_line_only_if_it_says_more(
     document = parse(text)
     assert [each.content for each in document.candidates] == contents
     assert {each.event_time for each in document.candidates} == {20576 * DAY}
+
+
+@pytest.mark.parametrize("path", ["a.md", "a.txt"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-05-03\n\n# Garden\n\nIt rains.\n",
+        "3 May 2026\n\nIt rains.\n",
+        "# Garden\n3 May 2026\nIt rains.\n",
+        "# Garden\n\n**3 May 2026**\n\n## Hoses\n\nIt rains.\n",
+        "*Sunday, 3 May 2026*\n\nGarden\n======\n\nIt rains.\n",
+        "2026-05-03 (Sun)\n# Garden\nIt rains.\n",
+    ],
+)
+def test_a_date_alone_at_the_head_dates_the_note_and_is_no_memory(path: str, text: str) -> None:
+    document = parse(text, path)
+    found = [(each.content, each.event_time) for each in document.candidates]
+    assert found == [("It rains.", 20576 * DAY)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It rains.\n\n2026-05-03\n",
+        "- 2026-05-03\n- It rains.\n",
+        "Meeting 3 May 2026\n\nIt rains.\n",
+        # Each of several dates may be that of the lines below it.
+        "2026-05-03\n\nIt rains.\n\n2026-05-04\n\nIt snows.\n",
+    ],
+)
+def test_a_date_that_may_not_be_that_of_the_whole_note_is_a_line(text: str) -> None:
+    document = parse(text)
+    assert len(document.candidates) == len([line for line in text.splitlines() if line])
+    assert {each.event_time for each in document.candidates} == {None}
 
 
 def test_lines_of_a_paragraph_stay_apart_unless_an_editor_wrapped_them() -> None:
