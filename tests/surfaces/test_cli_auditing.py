@@ -79,7 +79,9 @@ def test_a_mark_is_listed_with_both_lines_and_decided_by_its_short_id(cli: Comma
     assert cli.json("contradictions", "orc-1", "--no-changes")["items"] == []
     assert cli("accept", "orc-1", mark, *WHY).out.startswith(f"accepted {mark}: ")
     assert cli.json("get", "orc-1", older)["status"] == "superseded"
-    assert f"replaces this ({WHY[-1]})" in cli("trace", "orc-1", older).out
+    traced = cli("trace", "orc-1", older).out
+    assert f"replaces this ({WHY[-1]})" in traced
+    assert f"superseded by user: replaced by {second}: {WHY[-1]}" in traced
     assert cli("contradictions", "orc-1").out.startswith("nothing to decide\n")
     listing = ("contradictions", "orc-1", "--resolved")
     for command in (("case", "orc-1", edge), listing):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
@@ -12,6 +13,7 @@ from memgraph.model.enums import EdgeType
 from memgraph.model.graph import JournalNote, TracedEdge
 from memgraph.model.values import Edge, Memory, Source, StatusPeriod
 from memgraph.rules.lifecycle import contradiction_state
+from memgraph.rules.similarity import MEMORY_ID
 from memgraph.surfaces.cli.screen import plain
 from memgraph.text.dates import period_of
 
@@ -123,10 +125,8 @@ def journal_line(note: JournalNote) -> str:
 
 
 def period_line(period: StatusPeriod) -> str:
-    """Return a status as one line; a replacement names no memory, for its edge does."""
-    why = period.reason or ""
-    if why.startswith("replaced by "):
-        _, _, why = why.partition(": ")
+    """Return a status as one line: since when, by whom and why, with the short ids of memories."""
+    why = re.sub(MEMORY_ID, lambda found: short_id(found[0]), period.reason or "")
     return f"{moment(period.since)}  {period.status.value} by {period.actor}{why and f': {why}'}"
 
 
