@@ -382,9 +382,11 @@ class FileResult:
     have a manifest. A ``skipped`` file stays where it is and a ``failed`` one stays claimed; the
     next run tries both again. A ``held`` file stays claimed until a run with ``retry``. ``reason``
     is a ``RejectionReason``, or the error code of a failure. ``stored_as`` and ``manifest`` are
-    relative to the drop zone. ``left_out`` counts the parts of the file that are not in a memory,
-    by reason. ``partial``: items that broke a rule were left out; ``counts["rejected_items"]`` is
-    their number. ``unread_dates`` are the first dates that were not understood.
+    relative to the drop zone; a copy that is a duplicate has those of the stored file, and the
+    message of each duplicate names them. ``left_out`` counts the parts of the file that are not in
+    a memory, by reason. ``partial``: items that broke a rule were left out;
+    ``counts["rejected_items"]`` is their number. ``unread_dates`` are the first dates that were not
+    understood.
     """
 
     path: str

@@ -240,16 +240,18 @@ def _table(
 
 
 def _why(file: FileResult) -> str:
-    """Return why a file was not stored, or not all of it, and what was not understood."""
-    has_message = file.message and not file.left_out  # it only counts them
-    why = f"{file.reason}: {file.message}" if has_message else file.reason or ""
+    """Return why a file was not stored, or not all of it as new, and what was not understood."""
+    message = None if file.left_out else file.message  # it only counts them
+    why = ": ".join(filter(None, (file.reason, message)))
     noted = ", ".join(
         f"{count} {code}" for code, count in file.findings.items() if code not in file.left_out
     )
     if file.unread_dates:
         code = SkippedPart.DATE_NOT_UNDERSTOOD.value
         noted = noted.replace(code, f"{code} ({', '.join(map(repr, file.unread_dates))})")
-    return "; ".join(filter(None, (why, _left_out(file.left_out), noted)))
+    again = file.counts.get("memories", {}).get("duplicate", 0)
+    known = f"{again} known already" if again else ""
+    return "; ".join(filter(None, (why, known, _left_out(file.left_out), noted)))
 
 
 def _left_out(counts: Mapping[str, int]) -> str:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ingest.claims import (
     CLAIMS,
+    MANIFEST_ENDING,
     MANIFEST_VERSION,
     FileClaim,
     FileResult,
@@ -147,6 +148,12 @@ def date_orders(heads: Iterable[tuple[str, bytes]]) -> dict[str, DateOrder | Non
     for path, head in heads:
         texts.setdefault(posixpath.dirname(path), []).append(head.decode("utf-8", "replace"))
     return {folder: date_order(each) for folder, each in texts.items()}
+
+
+def same_content(recorded: Mapping[str, Any]) -> str | None:
+    """Return which stored file a duplicate repeats, and its manifest; None if that is not known."""
+    stored_as = recorded.get("stored_as")
+    return stored_as and f"the same content as {stored_as} ({stored_as}{MANIFEST_ENDING})"
 
 
 class IngestPipeline:
@@ -407,13 +414,26 @@ class _Work:
         """
         if recorded.get("claim") == self.claim.claim_id:
             return self._processed(content, recorded, resumed=True)
+        first = {"path": recorded.get("path"), "stored_as": recorded.get("stored_as")}
+        message = same_content(recorded)
         if self.claim.copied:
             # Its original is where it was; a further copy would be of no use.
             self.claim.remove()
-            return FileResult(self.display, "duplicate", sha256=content.sha256)
+            stored_as = first["stored_as"]
+            if stored_as and not (self.claim.zone / stored_as).exists():
+                # It was moved, or lies on another host.
+                stored_as = None
+            return FileResult(
+                self.display,
+                "duplicate",
+                message=message,
+                sha256=content.sha256,
+                stored_as=stored_as,
+                manifest=stored_as and stored_as + MANIFEST_ENDING,
+            )
         self.claim.reserve("processed", self.run.claims)
-        first = {"path": recorded.get("path"), "stored_as": recorded.get("stored_as")}
-        return self._close("duplicate", content, {**self._head(content), "first": first})
+        facts = {**self._head(content), "first": first, "message": message}
+        return self._close("duplicate", content, facts)
 
     def _hold(self, content: FileContent, attempts: int) -> FileResult:
         """Retract what this claim stored of the file, and hold it until a retry is requested."""

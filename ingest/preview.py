@@ -26,6 +26,7 @@ from ingest.pipeline import (
     heads_of,
     place_of,
     read_above,
+    same_content,
     waiting_files,
 )
 from ingest.reasons import RejectionReason
@@ -107,7 +108,7 @@ class _Preview:
         self._store = store
         self._zone = store.paths.ingest
         self._max_bytes = store.settings.memory.ingest.max_file_size_mb * MEGABYTE
-        self._seen: set[str] = set()
+        self._seen: dict[str, str] = {}
         self._new, self._begun = waiting_files(self._zone)
         self._orders = date_orders([*_heads(files), *heads_of(self._zone, self._new)])
 
@@ -161,16 +162,23 @@ class _Preview:
 
     def _content(self, display: str, data: bytes, above: Above) -> FilePreview:
         sha256 = hashlib.sha256(data).hexdigest()
-        stored = self._store.ingestion.stored(sha256) is not None
+        stored = self._store.ingestion.stored(sha256)
         try:
             order = self._orders.get(posixpath.dirname(display))
             parsed = parse_document(data, display, above, order)
             memories = to_memories(parsed, sha256=sha256, source_path=display)
         except IngestRejected as error:
             return _rejected(display, error, sha256)
-        if stored or sha256 in self._seen:
-            return FilePreview(display, "duplicate", recognised=label(parsed), sha256=sha256)
-        self._seen.add(sha256)
+        if stored is not None or sha256 in self._seen:
+            seen = f"the same content as {self._seen.get(sha256)}"
+            return FilePreview(
+                display,
+                "duplicate",
+                message=seen if stored is None else same_content(stored),
+                recognised=label(parsed),
+                sha256=sha256,
+            )
+        self._seen[sha256] = display
         keys = {f"#{memory.key}" for memory in memories}
         edges = sum({edge.from_id, edge.to_id} <= keys for edge in parsed.edges)
         return FilePreview(

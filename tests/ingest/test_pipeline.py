@@ -113,8 +113,10 @@ def test_the_same_content_again_is_a_duplicate(orc: Orchestrator) -> None:
     drop(orc, "a.md", record(1, "Tea"))
     report = run(orc)
     assert [each.outcome for each in report] == ["duplicate", "duplicate"]
-    first = manifest(orc, report[1])["first"]
-    assert first == {"path": "a.md", "stored_as": "processed/a.md"}
+    told = manifest(orc, report[1])
+    assert told["first"] == {"path": "a.md", "stored_as": "processed/a.md"}
+    assert told["message"] == report[0].message
+    assert told["message"] == "the same content as processed/a.md (processed/a.md.manifest.json)"
     assert len(decisions(orc)) == 1
     names = sorted(each.name for each in orc.paths.processed.glob("*.md"))
     assert names == ["a.md", "a~2.md", "b.md"]

@@ -57,6 +57,11 @@ def test_a_folder_that_is_ingested_again_leaves_no_second_copies(
         results += IngestPipeline(orc).run()
     outcomes = [sorted(each.outcome for each in run) for run in (results[:2], results[2:])]
     assert outcomes == [["processed", "rejected"], ["duplicate", "rejected"]]
+    (again,) = (each for each in results if each.outcome == "duplicate")
+    assert (again.stored_as, again.manifest) == (
+        "processed/a.txt",
+        "processed/a.txt.manifest.json",
+    )
     reasons = {each.reason for each in results if each.outcome == "rejected"}
     assert reasons == {RejectionReason.NUL_BYTES}
     for folder, name in ((orc.paths.processed, "a.txt"), (orc.paths.rejected, "b.txt")):

@@ -250,7 +250,12 @@ def test_files_are_ingested_told_one_by_one_and_taken_once(cli: CommandLine, pap
     assert told["totals"] == {"processed": 2, "rejected": 1}
     assert [Path(each["path"]).name for each in told["not_copied"]] == ["picture.png"]
     assert told["embedding"]["pending"] == 0
-    assert "duplicate" in cli("ingest", "orc-1", str(papers / "notes.md")).out
+    for dry in ([], ["--dry-run"]):
+        again = cli("ingest", "orc-1", str(papers / "notes.md"), *dry).out
+        assert "duplicate" in again
+        assert "the same content as processed/notes.md" in " ".join(again.split())
+    papers.joinpath("notes.md").write_text(papers.joinpath("notes.md").read_text() + "\nIt rains.")
+    assert "known already" in cli("ingest", "orc-1", str(papers / "notes.md")).out
     assert cli("ingest", "orc-1").out.startswith("the drop zone is empty: name files")
     (todo,) = cli.json("list", "orc-1", "--type", "Todo")["items"]
     assert todo["content"] == "Water the plants"
