@@ -55,14 +55,14 @@ def diff(snapshot: Snapshot, view: View, since: int, until: int, *, limit: int =
     pairs = _pairs(snapshot, view, during)
     counts = {name: len(events) for name, events in (began | pairs).items()}
     restores = history_rows.restores(snapshot, during)
-    counts |= {"erased": len(erased), "backups": len(restores)}
+    counts |= {"erased": len(erased), "restores": len(restores)}
     lists: dict[str, Any] = {
         name: _memory_events(snapshot, view, starts[:limit]) for name, starts in began.items()
     }
     for name, entries in pairs.items():
         lists[name] = _pair_events(snapshot, view, entries[:limit])
     lists["erased"] = tuple(map(_erased_event, erased[:limit]))
-    lists["backups"] = tuple(_restored_backup(view, entry) for entry in restores[:limit])
+    lists["restores"] = tuple(_restored_backup(view, entry) for entry in restores[:limit])
     cut = max(counts.values()) > limit
     said = history_rows.turns_stored(snapshot, view, during)
     counts = {**dict(sorted(counts.items())), "said": said}

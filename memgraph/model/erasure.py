@@ -196,10 +196,27 @@ class UndoneErasure(Value):
     restored: int = 0
 
 
+class UnfinishedErasure(Value):
+    """An erasure that was started and is not finished; without any of its texts.
+
+    Attributes:
+        kind, started_at: as in its report.
+        unfinished, remains, files_refused: as in its report; empty until the first try has ended.
+    """
+
+    erasure_id: str
+    kind: ErasureTargetKind
+    started_at: Millis
+    unfinished: tuple[str, ...]
+    remains: tuple[str, ...]
+    files_refused: tuple[str, ...]
+
+
 class ErasureList(Value):
     """The reports of finished erasures, the newest first.
 
     Attributes:
+        unfinished: the erasure to finish by the same ``erase`` again, if there is one.
         undone: erasures that a restore has undone, until the target is erased again or none of
             their memories has a text; of a text only the former if no memory came back.
         unknown_at: when a restore replaced a database that could not be read, so that the erasures
@@ -207,5 +224,6 @@ class ErasureList(Value):
     """
 
     erasures: tuple[ErasureReport, ...]
+    unfinished: UnfinishedErasure | None = None
     undone: tuple[UndoneErasure, ...] = ()
     unknown_at: Millis | None = None

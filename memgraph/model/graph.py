@@ -417,7 +417,7 @@ class Diff(Value):
         contradicted: new contradictions.
         resolved, accepted, dismissed, reopened: contradictions and marks of changes that were
             decided or reopened.
-        backups: restores of backups.
+        restores: restores of backups.
         counts: the full length of each list by its name, and the number of turns as ``said``.
         cut: a list is shorter than its full length.
     """
@@ -434,7 +434,7 @@ class Diff(Value):
     accepted: tuple[PairEvent, ...]
     dismissed: tuple[PairEvent, ...]
     reopened: tuple[PairEvent, ...]
-    backups: tuple[RestoredBackup, ...]
+    restores: tuple[RestoredBackup, ...]
     counts: dict[str, int]
     cut: bool
 

@@ -12,6 +12,8 @@ from memgraph.text.sentences import split_sentences
 
 MARK: Final = "[erased]"
 """The replacement for an erased text."""
+FILLER: Final = "erased "
+"""What an erased text is overwritten with in files, as often as it fits and cut at the end."""
 SHORTEST: Final = 12
 """The minimum length of a line to search for; shorter lines do not identify their origin."""
 SHORTEST_TEXT: Final = 6
@@ -37,6 +39,10 @@ _LABEL: Final = re.compile(r"[^\s:][^:\n]{0,31}: +")
 ERASED: Final = "erased"
 """The field that marks a redacted entry of the journal, with the value true."""
 
+_CUT: Final = r"erased(?: erased)* (?:erased?|eras?|er?)(?![A-Za-z])"
+_FILLED: Final = re.compile(rf"{_CUT}(?:\s+{_CUT})*")
+_LEFT: Final = re.compile(rf"{_FILLED.pattern}|{re.escape(MARK)}")
+
 Scrub = Callable[[str], str]
 """Returns a text without the erased strings; the same object if it has none."""
 
@@ -46,7 +52,8 @@ def strings_of(texts: Iterable[str], words: Iterable[str] = ()) -> list[str]:
 
     Args:
         words: values of attributes, tags and files. Only phrases among them are used: a single
-            word, a time, a digest or an id may occur elsewhere for other reasons.
+            word, a time, a digest or an id may occur elsewhere for other reasons. What an earlier
+            erasure left in them is no text of theirs.
 
     Returns:
         Distinct strings, longest first. Plain words and strings shorter than ``SHORTEST`` are left
@@ -61,7 +68,8 @@ def strings_of(texts: Iterable[str], words: Iterable[str] = ()) -> list[str]:
         for line in text.splitlines():
             strings.update(dict.fromkeys(string for string in _parts(line) if _is_phrase(string)))
     for word in words:
-        strings.update(dict.fromkeys(string for string in _parts(word) if _is_phrase(string)))
+        for part in _LEFT.split(word):
+            strings.update(dict.fromkeys(string for string in _parts(part) if _is_phrase(string)))
     chosen = {
         string
         for string in strings
@@ -81,6 +89,11 @@ def _parts(line: str) -> list[str]:
 
 def _is_phrase(text: str) -> bool:
     return not text.isascii() or " " in text or "@" in text
+
+
+def with_marks(text: str) -> str:
+    """Return a text from a redacted file with a mark for each run of filler."""
+    return _FILLED.sub(MARK, text)
 
 
 def names_of(names: Iterable[str]) -> list[str]:

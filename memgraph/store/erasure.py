@@ -217,7 +217,8 @@ def standing(
         values = {"gone": gone.get(table, sorted(entity_pks))} if key else {}
         for page in snapshot.pages(query, _PAGE, values):
             yield kind, [(memory_id, text) for memory_id, *row in page for text in row if text]
-    yield Standing.TEXT, [("", digest) for digest in sorted(text_digests(snapshot))]
+    # What erasures leave says a text like "erased", too.
+    yield Standing.TEXT, [("", text) for text in (MARK, *sorted(text_digests(snapshot)))]
 
 
 def remaining_locators(
@@ -591,6 +592,12 @@ def _recorded(snapshot: Snapshot) -> Iterator[tuple[str, list[UndoneErasure]]]:
             message = "the record of an erasure cannot be read; run: memgraph verify"
             raise DatabaseCorrupt(message) from error
         yield action, items
+
+
+def unfinished(snapshot: Snapshot) -> dict[str, Any] | None:
+    """Return the report and the encrypted texts of an erasure that is not finished, if any is."""
+    text = metadata.get(snapshot, UNFINISHED_KEY)
+    return None if text is None else dict(json.loads(text))
 
 
 def reports(snapshot: Snapshot, limit: int) -> list[dict[str, Any]]:

@@ -213,7 +213,7 @@ def test_a_backup_is_restored_on_either_engine(
     # The erasure of the store that was replaced is to be done again.
     for undone in (done.undone, orc.erasure.reports().undone):
         assert [(each.erasure_id, each.restored) for each in undone] == [(erased, 1)]
-    assert [each.reason for each in orc.history.diff(0, MAX_MS).backups] == ["lost"]
+    assert [each.reason for each in orc.history.diff(0, MAX_MS).restores] == ["lost"]
     restored(served, file, "orc-2", origin="orc-1")
     with MemoryService(tmp_path / "files", environ={}, background=False) as files:
         restored(files, file)

@@ -9,6 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from memgraph import MemoryService
 
 if TYPE_CHECKING:
@@ -224,13 +226,59 @@ def test_a_restore_lists_the_erasures_that_it_undid_until_they_are_done_again(
     assert cli.json(*backup(cli, tmp_path))["code"] is None
 
 
+@pytest.mark.parametrize("by", ["text", "memory-id"])
+def test_a_memory_of_an_overwritten_line_is_erased_again_after_a_restore(
+    cli: CommandLine, tmp_path: Path, by: str
+) -> None:
+    note = tmp_path / "mini.txt"
+    note.write_text("Ann: Lorna Vale keeps the spare key at the bakery.\nBen: I did not know.\n")
+    cli("ingest", "orc-1", str(note))
+    [item] = cli.json("recall", "orc-1", "Lorna Vale")["items"][:1]
+    restore = backup(cli, tmp_path)
+    memory_id = item["memory"]["memory_id"]
+    target = "Lorna Vale" if by == "text" else memory_id
+    erase = ("erase", "orc-1", *WHY, "--yes", f"--{by}", target)
+    first = cli.json(*erase)
+    cli.json(*restore)
+    again = cli.json(*erase)
+    for report in (first, again):
+        assert (report["memory_ids"], report["remains"]) == ([memory_id], [])
+    # What the first one left in the line is no string to search for.
+    assert again["searched"]["strings"] == first["searched"]["strings"]
+    assert undone(cli) == ([], [])
+
+
+def test_an_unfinished_erasure_is_listed_without_its_text(cli: CommandLine, tmp_path: Path) -> None:
+    note, twice = tmp_path / "mini.txt", tmp_path / "twice.txt"
+    note.write_text("Ann: Lorna Vale keeps the spare key at the bakery.\nBen: I did not know.\n")
+    cli("ingest", "orc-1", str(note))
+    [kept] = cli.root.rglob("processed/mini.txt")
+    twice.hardlink_to(kept)
+    erase = ("erase", "orc-1", *WHY, "--yes", "--text", "Lorna Vale")
+    assert cli(*erase).code != 0
+    place = "memory/ingest/processed/mini.txt"
+    item = cli.json("erasures", "orc-1")["unfinished"]
+    assert item.pop("erasure_id").startswith("era_")
+    assert item.pop("started_at")
+    codes = ["file.refused", "residue.found"]
+    places = {"remains": [place], "files_refused": [place]}
+    assert item == {"kind": "text", "unfinished": codes, **places}
+    shown = cli("erasures", "orc-1").out
+    assert [text for text in ("text", place, *codes) if text not in shown] == []
+    assert "Lorna" not in shown
+    twice.unlink()
+    cli.json(*erase)
+    listed = cli.json("erasures", "orc-1")
+    assert (len(listed["erasures"]), listed["unfinished"]) == (1, None)
+
+
 def test_a_diff_names_a_restore_and_calls_an_erased_memory_erased(
     cli: CommandLine, tmp_path: Path
 ) -> None:
     gone = cli.remember("Ada keeps the key under the pot.")
     cli.json("erase", "orc-1", *WHY, "--yes", "--memory-id", gone)
     restore = backup(cli, tmp_path)
-    assert cli.json("diff", "orc-1", "yesterday")["backups"] == []
+    assert cli.json("diff", "orc-1", "yesterday")["restores"] == []
     cli.remember("The shop sells bread.")
     assert cli(*restore, "--reason", "a bad import").code == 0
     listed = cli("diff", "orc-1", "yesterday").out
@@ -238,12 +286,12 @@ def test_a_diff_names_a_restore_and_calls_an_erased_memory_erased(
         :1
     ]
     assert "[erased]" in learnt
-    assert "backups (1)" in listed
+    assert "restores (1)" in listed
     found = cli.json("diff", "orc-1", "yesterday")
-    [restored] = found["backups"]
+    [restored] = found["restores"]
     assert restored["reason"] == "a bad import"
     assert restored["taken_at"] < restored["at"]
-    assert found["counts"]["backups"] == 1
+    assert found["counts"]["restores"] == 1
     assert [each["text"] for each in found["learnt"]] == ["[erased]"]
 
 

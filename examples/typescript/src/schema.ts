@@ -719,7 +719,8 @@ export interface paths {
         };
         /**
          * List Erasures
-         * @description Return the reports of finished erasures from the journal, the newest first.
+         * @description Return the reports of finished erasures from the journal, the newest first, and what
+         *     remains of an unfinished one.
          *
          *     Erasures that a restore has undone are listed until they are done again, and that some are
          *     not known, until the journal is accepted (``repair``).
@@ -2177,13 +2178,12 @@ export interface components {
          *         contradicted: new contradictions.
          *         resolved, accepted, dismissed, reopened: contradictions and marks of changes that were
          *             decided or reopened.
-         *         backups: restores of backups.
+         *         restores: restores of backups.
          *         counts: the full length of each list by its name, and the number of turns as ``said``.
          *         cut: a list is shorter than its full length.
          */
         Diff: {
             accepted: components["schemas"]["PairEvent"][];
-            backups: components["schemas"]["RestoredBackup"][];
             contradicted: components["schemas"]["PairEvent"][];
             counts: {
                 [key: string]: number;
@@ -2196,6 +2196,7 @@ export interface components {
             replaced: components["schemas"]["MemoryEvent"][];
             resolved: components["schemas"]["PairEvent"][];
             restored: components["schemas"]["MemoryEvent"][];
+            restores: components["schemas"]["RestoredBackup"][];
             retracted: components["schemas"]["MemoryEvent"][];
             /** Format: date-time */
             since: string;
@@ -2415,6 +2416,7 @@ export interface components {
          * @description The reports of finished erasures, the newest first.
          *
          *     Attributes:
+         *         unfinished: the erasure to finish by the same ``erase`` again, if there is one.
          *         undone: erasures that a restore has undone, until the target is erased again or none of
          *             their memories has a text; of a text only the former if no memory came back.
          *         unknown_at: when a restore replaced a database that could not be read, so that the erasures
@@ -2424,6 +2426,7 @@ export interface components {
             erasures: components["schemas"]["ErasureReport"][];
             /** @default [] */
             undone?: components["schemas"]["UndoneErasure"][];
+            unfinished?: components["schemas"]["UnfinishedErasure"] | null;
             unknown_at?: string | null;
         };
         /**
@@ -4381,6 +4384,22 @@ export interface components {
             /** @default 0 */
             restored?: number;
             target: string;
+        };
+        /**
+         * @description An erasure that was started and is not finished; without any of its texts.
+         *
+         *     Attributes:
+         *         kind, started_at: as in its report.
+         *         unfinished, remains, files_refused: as in its report; empty until the first try has ended.
+         */
+        UnfinishedErasure: {
+            erasure_id: string;
+            files_refused: string[];
+            kind: components["schemas"]["ErasureTargetKind"];
+            remains: string[];
+            /** Format: date-time */
+            started_at: string;
+            unfinished: string[];
         };
         /**
          * @description An uploaded file, stored in the drop zone unless its content is known.

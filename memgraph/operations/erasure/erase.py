@@ -363,10 +363,9 @@ class Erasing:
     def unfinished(cls, opened: OpenOrchestrator) -> Erasing | None:
         """Return the unfinished erasure as ``_store`` wrote it, if there is one."""
         with opened.database.read() as snapshot:
-            text = metadata.get(snapshot, erasure.UNFINISHED_KEY)
-        if text is None:
+            row = erasure.unfinished(snapshot)
+        if row is None:
             return None
-        row = json.loads(text)
         erasing = cls(opened, ErasureReport.model_validate(row["report"]))
         with suppress(ValueError):
             texts = json.loads(erasing._cipher(base64.b64decode(row["texts"])))

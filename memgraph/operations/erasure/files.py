@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from memgraph.model.erasure import ErasureTargetKind
 from memgraph.paths import OrchestratorPaths
+from memgraph.rules.erasure import FILLER
 from memgraph.rules.search_terms import SearchTerms, joined
 from memgraph.rules.sources import UTF8, FileText, encoding_of, line_spans, part_of
 from memgraph.store import erasure
@@ -320,13 +321,24 @@ def _redact(path: Path, terms: SearchTerms, lines: Sequence[int], note: Note | N
 
 def _redacted(data: bytes, terms: SearchTerms, lines: Sequence[int]) -> bytes:
     """Return a file without erased texts and some lines, of the same length and lines."""
-    encoding, text = encoding_of(data), _as_utf8(data)
+    text = _as_utf8(data)
     places = line_spans(text)
     whole_lines = [places[number - 1] for number in lines if number <= len(places)]
-    parts, last = list[bytes](), 0
-    for start, end in joined([*terms.spans(text), *whole_lines]):
+    spans = joined([*terms.spans(text), *whole_lines])
+    if not spans:
+        return data
+    fresh = _overwritten(data, text, spans, FILLER)
+    # A text may consist of the word of the filler.
+    is_left = any(terms.hits(_as_utf8(fresh)))
+    return _overwritten(data, text, spans, " ") if is_left else fresh
+
+
+def _overwritten(data: bytes, text: bytes, spans: Sequence[tuple[int, int]], filler: str) -> bytes:
+    """Return a file with filler in some spans of its text in UTF-8."""
+    encoding, parts, last = encoding_of(data), list[bytes](), 0
+    for start, end in spans:
         split = _STAYS.split(text[start:end])
-        split[::2] = [_filler(part, encoding) for part in split[::2]]
+        split[::2] = [_filled(part, encoding, filler) for part in split[::2]]
         parts += [text[last:start], *split]
         last = end
     whole = b"".join([*parts, text[last:]])
@@ -336,12 +348,12 @@ def _redacted(data: bytes, terms: SearchTerms, lines: Sequence[int]) -> bytes:
     return whole + data[len(whole) :]
 
 
-def _filler(part: bytes, encoding: str) -> bytes:
-    """Return filler with as many units of the encoding as a text in UTF-8."""
+def _filled(part: bytes, encoding: str, filler: str) -> bytes:
+    """Return filler in ASCII with as many units of the encoding as a text in UTF-8."""
     size = len(part)
     if encoding != UTF8:
         size = len(part.decode("utf-8", "surrogatepass").encode(encoding, "surrogatepass")) // 2
-    return (b"erased " * (size // 7 + 1))[:size]
+    return (filler * (size // len(filler) + 1))[:size].encode()
 
 
 def _as_utf8(data: bytes) -> bytes:

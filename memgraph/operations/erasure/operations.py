@@ -8,7 +8,13 @@ from pydantic import Field
 
 from memgraph.model.access import Permission
 from memgraph.model.enums import SourceName
-from memgraph.model.erasure import ErasureList, ErasureReport, ErasureTargetKind, erasure_target
+from memgraph.model.erasure import (
+    ErasureList,
+    ErasureReport,
+    ErasureTargetKind,
+    UnfinishedErasure,
+    erasure_target,
+)
 from memgraph.model.operation import F, operation
 from memgraph.model.values import Name, Reason
 from memgraph.operations.handle import Handle
@@ -96,7 +102,8 @@ class Erasure(Handle[F], group="erasure"):
         *,
         limit: Annotated[int, Field(ge=1, le=200, description="Reports at most.")] = 20,
     ) -> ErasureList:
-        """Return the reports of finished erasures from the journal, the newest first.
+        """Return the reports of finished erasures from the journal, the newest first, and what
+        remains of an unfinished one.
 
         Erasures that a restore has undone are listed until they are done again, and that some are
         not known, until the journal is accepted (``repair``).
@@ -105,8 +112,14 @@ class Erasure(Handle[F], group="erasure"):
 
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             reports = map(ErasureReport.model_validate, erasure.reports(snapshot, limit))
+            row = erasure.unfinished(snapshot)
+            unfinished = None
+            if row is not None:
+                fields = {name: row["report"][name] for name in UnfinishedErasure.model_fields}
+                unfinished = UnfinishedErasure.model_validate(fields)
             return ErasureList(
                 erasures=tuple(reports),
+                unfinished=unfinished,
                 undone=tuple(erasure.undone(snapshot)),
                 unknown_at=erasure.unknown_at(snapshot),
             )

@@ -17,6 +17,7 @@ from memgraph.model.influence import EvidenceReport, SourceLine, SourceLines, So
 from memgraph.model.sources import NamedSource, SourceInfo, SourcePage
 from memgraph.model.values import Memory, StoredSource, one_of
 from memgraph.paths import OrchestratorPaths
+from memgraph.rules.erasure import with_marks
 from memgraph.rules.sources import FilePart, FileText, part_of, texts_of
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import graph, influence, ingest_files, sources as sources_rows
@@ -148,12 +149,14 @@ class _File(NamedTuple):
         made: the ids of the memories that were stored from it.
         hidden: the parts that the reader may not see.
         text: None unless the file is ``kept``.
+        redacted: whether an erasure has overwritten texts in it.
     """
 
     state: SourceState
     text: FileText | None = None
     made: Collection[str] = ()
     hidden: Sequence[FilePart] = ()
+    redacted: bool = False
 
 
 class _Reading:
@@ -193,7 +196,9 @@ class _Reading:
         lines: Sequence[SourceLine] = ()
         if state == "kept" and part is not None and file is not None and file.text is not None:
             texts = texts_of(file.text, part, file.hidden)
-            lines = [SourceLine(number=at, text=text) for at, text in islice(texts, MAX_LINES + 1)]
+            shown = with_marks if file.redacted else str
+            first = islice(texts, MAX_LINES + 1)
+            lines = [SourceLine(number=at, text=shown(text)) for at, text in first]
         if len(lines) > MAX_LINES:
             cut.add("max_lines")
         return SourceLines(
@@ -222,7 +227,7 @@ class _Reading:
         parts = [part_of(locator) or FilePart() for locator in hidden]
         # An erasure overwrites lines in place, so the remaining lines keep their numbers.
         state, text = _read(self._folder, path, manifest.get(REDACTED, sha256))
-        return _File(state, text, made, parts)
+        return _File(state, text, made, parts, redacted=REDACTED in manifest)
 
 
 def _state(memory: Memory, source: StoredSource, file: _File | None) -> SourceState:

@@ -58,7 +58,7 @@ def test_a_restore_of_a_backup_is_a_change(
     assert "a bad import" in text
     # It is about the whole database, so those who may not see all of it do not read why.
     narrow = service.orchestrator(orc.name, viewer=Viewer(sees_use=False))
-    assert [each.reason for each in narrow.history.diff(0, MAX_MS).backups] == [None]
+    assert [each.reason for each in narrow.history.diff(0, MAX_MS).restores] == [None]
 
 
 def test_a_search_finds_memories_says_why_and_an_id_leads_to_its_page(

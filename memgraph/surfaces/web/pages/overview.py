@@ -38,7 +38,7 @@ CHANGES: Final = {
     "dismissed": "dismissed",
     "reopened": "reopened",
     "erased": "erased",
-    "backups": "backup restored",
+    "restores": "backup restored",
 }
 """The lists of a ``Diff``, with what a page calls their events."""
 _SEPARATOR: Final = re.compile(r"[,\n]")
