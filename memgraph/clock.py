@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from typing import Protocol
 
@@ -13,6 +13,22 @@ MS_PER_DAY = 86_400_000
 # The range of datetime, the years 0001 to 9999; other values would fail only when they are read.
 MIN_MS = -62_135_596_800_000
 MAX_MS = 253_402_300_799_999
+
+
+class MachineZone(tzinfo):
+    """The time zone of this machine, as ``TZ`` or its configuration says."""
+
+    def fromutc(self, dt: datetime) -> datetime:
+        return dt.replace(tzinfo=UTC).astimezone()
+
+    def utcoffset(self, dt: datetime | None) -> timedelta | None:
+        return None if dt is None else dt.replace(tzinfo=None).astimezone().utcoffset()
+
+    def dst(self, dt: datetime | None) -> timedelta | None:
+        return None if dt is None else dt.replace(tzinfo=None).astimezone().dst()
+
+    def tzname(self, dt: datetime | None) -> str | None:
+        return None if dt is None else dt.replace(tzinfo=None).astimezone().tzname()
 
 
 class Clock(Protocol):
@@ -37,6 +53,11 @@ class FixedClock:
 
     def advance(self, *, ms: int = 0, days: float = 0.0) -> None:
         self._now_ms += ms + round(days * MS_PER_DAY)
+
+
+def is_mere_date(ms: int) -> bool:
+    """Return True for midnight UTC, as which a date without a time of day is stored."""
+    return ms % MS_PER_DAY == 0
 
 
 # An answer contains about 170 times, most of them twice, and its receipt repeats them all.

@@ -107,7 +107,9 @@ class EntitySettings(SettingsGroup):
 
 class ScheduleSettings(SettingsGroup):
     timezone: TimeZone = Field(
-        default="UTC", description="Time zone of the expressions below, by its IANA name."
+        default="UTC",
+        description="Time zone of the expressions below, and of the dates in blocks and bulletins,"
+        " by its IANA name; on the command line the machine's is the default for blocks.",
     )
     enrichment: Cron = Field(
         default="0 2 * * *", description="When entities are enriched: cron expression or empty."

@@ -26,10 +26,14 @@ class Candidate:
 
     Attributes:
         beside: ids of the candidates without which it must not be shown.
+        against: ids of the candidates that contradict it, unresolved. They are shown together,
+            unless no block of this size could hold them: then each goes in on its own, and its mark
+            says that it is contradicted.
     """
 
     line: BlockLine
     beside: tuple[str, ...] = ()
+    against: tuple[str, ...] = ()
 
     @property
     def memory_id(self) -> str:
@@ -102,8 +106,13 @@ def filled(candidates: Sequence[Candidate], plan: BlockPlan) -> FilledBlock:
     filling = Filling(plan, {candidate.memory_id: candidate.line for candidate in candidates})
     fits_whole = sum(plan.cost_of(candidate.line) for candidate in candidates) <= filling.room
     passed_over = False
+    alone: set[str] = set()
     for candidate in candidates:
-        group = _group(candidate, by_id, filling.shown)
+        if candidate.memory_id not in alone and candidate.against:
+            sides = _group(candidate, by_id, (), alone)
+            if not filling.could_hold(sides):
+                alone.update(line.memory_id for line in sides)
+        group = _group(candidate, by_id, filling.shown, alone)
         if not group:
             continue
         number = len(filling.shown)
@@ -132,11 +141,17 @@ def filled(candidates: Sequence[Candidate], plan: BlockPlan) -> FilledBlock:
 
 
 def _group(
-    candidate: Candidate, by_id: Mapping[str, Candidate], placed: Collection[str]
+    candidate: Candidate,
+    by_id: Mapping[str, Candidate],
+    placed: Collection[str],
+    alone: Collection[str],
 ) -> list[BlockLine]:
     """Return a line with all that it must stand beside and that is not placed yet.
 
     Nothing, if it is placed or something that it needs is no candidate.
+
+    Args:
+        alone: ids of those that need not stand beside what contradicts them.
     """
     group: dict[str, BlockLine] = {}
     pending = [candidate]
@@ -145,9 +160,10 @@ def _group(
         if one.memory_id in group or one.memory_id in placed:
             continue
         group[one.memory_id] = one.line
-        if any(other not in by_id for other in one.beside):
+        others = (*one.beside, *(() if one.memory_id in alone else one.against))
+        if any(other not in by_id for other in others):
             return []
-        pending += [by_id[other] for other in one.beside]
+        pending += [by_id[other] for other in others]
     return list(group.values())
 
 
@@ -216,6 +232,13 @@ class Filling:
             # A cut text may cost a little more than its share.
             share -= max(cost - self.budget, 1)
         return lines, cost
+
+    def could_hold(self, lines: Sequence[BlockLine]) -> bool:
+        """Return True if a block of these lines alone, each cut to the least, is small enough."""
+        if self.plan.max_lines is not None and len(lines) > self.plan.max_lines:
+            return False
+        least = [self._cut(line, _LEAST_LINE) for line in lines]
+        return token_cost(self.plan.text_of(named(least))) <= self.budget
 
     def grow(self) -> None:
         """Give the remaining tokens to cut texts, best first."""

@@ -16,6 +16,7 @@ from itertools import combinations
 from pathlib import PurePosixPath
 from typing import Any
 
+from memgraph.clock import is_mere_date
 from memgraph.errors import InvalidInput
 from memgraph.model.context import BlockFormat
 from memgraph.model.conversation import BESIDE, HAPPENED
@@ -316,10 +317,10 @@ def record(
 
     Args:
         numbers: the numbers of the lines, which its marks name.
-        with_time: show the time of day, too.
+        with_time: show the time of day, too, if it is known.
     """
     when = line.day(zone)
-    if with_time and line.at is not None:
+    if with_time and line.at is not None and not is_mere_date(line.at):
         when += f" {_moment(line.at, zone):%H:%M}"
     marks = _marks(line, lambda memory_id: _number(numbers, memory_id), zone)
     quotes = "".join(f" (probably changes {_quote(one, zone)})" for one in line.quotes)
@@ -465,9 +466,11 @@ def date_of(at: int | None, zone: tzinfo) -> str:
 
 def _moment(at: int, zone: tzinfo) -> datetime:
     moment = _EPOCH + timedelta(milliseconds=at)
+    if is_mere_date(at):
+        return moment
     try:
         return moment.astimezone(zone)
-    except OverflowError:
+    except (OverflowError, ValueError):
         # On the first and the last day that a date can have.
         return moment
 

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from datetime import UTC, tzinfo
 from functools import cached_property
 from pathlib import Path
 from shutil import rmtree
@@ -173,6 +174,8 @@ class MemoryService:
         self.root = runtime_root(root, environ=environ)
         self._config = config
         self.clock = clock or SystemClock()
+        # Of the dates in blocks and contexts, where memory.schedule.timezone is not set.
+        self.zone: tzinfo = UTC
         self.ids = ids or UlidSource(self.clock)
         self._embedding = embedding
         self._pair_reader = pair_reader

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from datetime import tzinfo
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -148,6 +149,13 @@ class OpenOrchestrator:
         from memgraph.operations.write.comparisons import ComparisonWorker
 
         return ComparisonWorker(self)
+
+    @cached_property
+    def zone(self) -> tzinfo:
+        """The time zone of the dates in blocks and contexts."""
+        schedule = self.settings.memory.schedule
+        is_set = "timezone" in schedule.model_fields_set
+        return ZoneInfo(schedule.timezone) if is_set else self._service.zone
 
     @property
     def held_vectors(self) -> HeldVectors:

@@ -13,9 +13,10 @@ from working import INFERRED, SEES_ALL, put
 from memgraph import MemoryKind, MemoryService, Orchestrator, Scope, Sensitivity, Viewer
 from memgraph.clock import FixedClock
 from memgraph.errors import AccessDenied, InvalidInput
-from memgraph.ids import CountingIds, UlidSource
+from memgraph.ids import CountingIds, UlidSource, short_id
 from memgraph.model.context import BlockFormat, ContextBlock
 from memgraph.operations.context.block import new_mark
+from memgraph.operations.tools.tools import call_tool
 from memgraph.rules.budget import token_cost
 from memgraph.rules.conversations import WEEKLY
 
@@ -103,7 +104,8 @@ def test_a_block_holds_as_many_lines_as_its_budget_has_tokens_for(
     def printed(budget: int) -> tuple[int, int]:
         block = orc.context(ASKED, budget_tokens=budget, format=form)
         assert block.token_cost == token_cost(block.text)
-        return len(block.memories) // (2 if pairs else 1), block.token_cost
+        whole = [one for one in block.memories.values() if one.contradicts or not pairs]
+        return len(whole) // (2 if pairs else 1), block.token_cost
 
     number, whole = printed(2_000)
     assert number == units
@@ -339,6 +341,53 @@ def test_both_sides_of_a_contradiction_come_or_neither_and_name_each_other(
     pairs = {frozenset((each.from_id, each.to_id)) for each in orc.recall("ferry").edges}
     assert shown
     assert all(len(pair & set(shown)) in (0, 2) for pair in pairs)
+
+
+@pytest.mark.parametrize("form", BlockFormat)
+def test_where_both_sides_of_a_contradiction_do_not_fit_the_better_stands_with_its_mark(
+    orc: Orchestrator, form: BlockFormat
+) -> None:
+    asked = "On which day do the bins go out?"
+    sides = [
+        put(orc, "The bins go out on Tuesday mornings before seven."),
+        put(orc, "The bins go out on Thursday evenings, says the council's leaflet."),
+    ]
+    put(orc, "The bins are green.")
+    orc.relate(sides[0], "Contradicts", sides[1])
+    best = orc.recall(asked).items[0].memory.memory_id
+    whole = orc.context(asked, format=form)
+    lone = set()
+    for budget in range(whole.token_cost - 70, whole.token_cost):
+        block = orc.context(asked, budget_tokens=budget, format=form)
+        shown = set(block.memory_ids) & {*sides}
+        assert block.left_out == 3 - len(block.memories)
+        if len(shown) == 1:
+            assert "contradicted" in block.text
+            lone |= shown
+        # Short of the tokens of that side alone, only the remark may fit.
+        assert not lone or shown
+    assert best in lone
+    if form is BlockFormat.FENCED:
+        [line] = call_tool(orc, "search_memory", {"query": asked, "limit": 1}).splitlines()[2:-1]
+        assert "Fact, contradicted: " in line
+        assert line.endswith(f"#{short_id(best)}")
+
+
+def test_a_time_of_day_is_shown_only_where_it_is_known(orc: Orchestrator) -> None:
+    for number, (first, second) in enumerate(
+        (("2026-11-20", "2026-11-20"), ("2026-11-21", "2026-11-21T08:30"))
+    ):
+        one = put(orc, f"Harbour {number} closes at nine.", event_time=first)
+        orc.relate(
+            put(orc, f"Harbour {number} closes at ten.", event_time=second), "Contradicts", one
+        )
+    dates = [line.split(", ")[0] for line in records(orc.context(ASKED))]
+    assert dates == [
+        "[1] Fri 2026-11-20",
+        "[2] Fri 2026-11-20",
+        "[3] Sat 2026-11-21",
+        "[4] Sat 2026-11-21 08:30",
+    ]
 
 
 def test_a_fact_and_its_turn_or_a_turn_of_its_text_are_one_line(orc: Orchestrator) -> None:

@@ -136,11 +136,19 @@ def test_times_are_shown_in_the_zone_of_this_machine(
 ) -> None:
     moment = cli.remember("The oven is on.", "--event-time", "2026-07-01T10:00:00Z")
     date = cli.remember("The fair opens.", "--event-time", "2026-07-01")
+    cli.remember("The plumber comes tomorrow.", "--event-time", "2026-07-01T20:00:00Z")
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     time.tzset()
     try:
         assert "  2026-07-01 19:00:00 JST\n" in cli("get", "orc-1", moment).out
         assert "event time    2026-07-01\n" in cli("get", "orc-1", date).out
+        asked = "When does the plumber come? When does the fair open?"
+        for command in ("context", "recall"):
+            lines = cli(command, "orc-1", asked).out
+            assert "Thu 2026-07-02, Fact: The plumber comes tomorrow." in lines
+            assert "Wed 2026-07-01, Fact: The fair opens." in lines
+        monkeypatch.setenv("MEMGRAPH_MEMORY__SCHEDULE__TIMEZONE", "UTC")
+        assert "Wed 2026-07-01, Fact: The plumber" in cli("context", "orc-1", "The plumber?").out
         told = cli.json("get", "orc-1", moment)["event_time"]
         assert told == "2026-07-01T10:00:00.000Z"
     finally:

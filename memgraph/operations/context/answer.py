@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 from memgraph.errors import ProviderMissing
 from memgraph.model.context import Answer, BlockFormat, Citation, ContextBlock
@@ -161,8 +160,7 @@ def _memory_ids(block: ContextBlock, number: int) -> tuple[str, ...]:
 
 
 def _prompt(opened: OpenOrchestrator, built: BuiltBlock, now_ms: int) -> str:
-    zone = ZoneInfo(opened.settings.memory.schedule.timezone)
-    today = date_of(now_ms, zone)
+    today = date_of(now_ms, opened.zone)
     return f"{built.block.text}\nToday is {today}.\nQuestion: {cleaned(built.new.receipt.query)}"
 
 

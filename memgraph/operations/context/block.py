@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
 
 from memgraph.context.excerpts import content_stems
 from memgraph.context.selection import BlockPlan, Candidate, FilledBlock, filled
@@ -83,7 +82,7 @@ def plan_for(
         budget_tokens=budget_tokens,
         format=format,
         mark=new_mark(opened.ids),
-        zone=ZoneInfo(opened.settings.memory.schedule.timezone),
+        zone=opened.zone,
         stems=content_stems(query),
         max_lines=max_lines,
     )
@@ -450,8 +449,7 @@ def _candidates(found: _Found, marks: Marks, short: Mapping[str, str]) -> list[C
         line = line_of(memory, found.sources[memory.source_id], handle=handle)
         line = marked(line, marks, found.memories.keys())
         sides = [other for other in line.contradicts if other in found.memories][:MOST_NAMED]
-        beside = (*found.beside.get(memory_id, ()), *sides)
-        candidates.append(Candidate(line, tuple(dict.fromkeys(beside))))
+        candidates.append(Candidate(line, found.beside.get(memory_id, ()), tuple(sides)))
     return candidates
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
-from zoneinfo import ZoneInfo
 
 from memgraph.context.assembly import (
     MAX_ITEMS,
@@ -157,7 +156,7 @@ def plan_of(
         format=_first(request.format, profile.format, BlockFormat(settings.format)),
         max_items=request.max_items,
         mark=new_mark(opened.ids),
-        zone=ZoneInfo(opened.settings.memory.schedule.timezone),
+        zone=opened.zone,
         stems=content_stems(request.query),
         query=request.query,
     )

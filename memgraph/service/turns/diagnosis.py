@@ -8,7 +8,6 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any, Final, TypeAlias, Unpack
-from zoneinfo import ZoneInfo
 
 from memgraph.errors import InvalidInput
 from memgraph.graph.subgraph import subgraph
@@ -90,7 +89,7 @@ def gather(
     budget = inquiry.budget_tokens
     if budget is None:
         budget = settings.context.budget_tokens
-    mark, zone = new_mark(opened.ids), ZoneInfo(settings.schedule.timezone)
+    mark, zone = new_mark(opened.ids), opened.zone
     items, text = _within(budget, items, around.edges, mark, zone)
     shown = [item.memory.memory_id for item in items]
     # A diagnosis requests only the best matches, so reaching ``top_n`` is no cut.

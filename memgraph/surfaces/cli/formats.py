@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from memgraph.clock import MS_PER_DAY, iso
+from memgraph.clock import is_mere_date, iso
 from memgraph.ids import short_id
 from memgraph.model.conversation import HAPPENED
 from memgraph.model.enums import EdgeType
@@ -35,11 +35,11 @@ def day(ms: int | None) -> str:
 def moment(ms: int | None) -> str:
     """Return a time to the second in the time zone of this machine, or an empty string.
 
-    A date without a time is stored as midnight UTC, so midnight UTC is shown as a date.
+    A date without a time of day is shown as a date.
     """
     if ms is None:
         return ""
-    if ms % MS_PER_DAY == 0:
+    if is_mere_date(ms):
         return day(ms)
     try:
         local = datetime.fromtimestamp(ms // 1000, UTC).astimezone()

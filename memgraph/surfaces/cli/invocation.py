@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from memgraph.clock import MachineZone
 from memgraph.errors import InvalidInput, MemgraphError
 from memgraph.model.enums import Sensitivity
 from memgraph.surfaces.cli.screen import LINES_EVERY_S, Screen, json_line, note, stages
@@ -197,6 +198,7 @@ class Invocation:
 
         self.require_root()
         with MemoryService(self.root, background=False) as service:
+            service.zone = MachineZone()
             yield service
 
     @contextmanager

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from memgraph.clock import MachineZone
 from memgraph.ids import short_id
 from memgraph.model.context import Answer, BuiltBulletin, ContextBlock
 from memgraph.model.enums import MarkKind, MemoryStatus
@@ -90,7 +91,7 @@ def _bundle(screen: Screen, bundle: Bundle, call: Call) -> None:
         line = line_of(memory, item.source, text, handle=handle)
         # The status is among the notes.
         lines.append(replace(line, notes=tuple(_notes(item, places)), ended=False))
-    screen.block(records(lines).rstrip())
+    screen.block(records(lines, MachineZone()).rstrip())
     marks = {mark.edge_id for item in bundle.items for mark in item.marks}
     edges = [
         edge
@@ -248,7 +249,7 @@ def _show_pair(
         standing += ", undone since" if is_undone else ", one side is no longer in force"
     pair = f"{numbers[edge.from_id]} {edge.relation} {numbers[edge.to_id]}{odds}"
     screen.heading(f"{short_id(edge.edge_id)}  {pair}, {standing}")
-    screen.block(records(lines, first=first).rstrip(), indent=2)
+    screen.block(records(lines, MachineZone(), first).rstrip(), indent=2)
     because = resolution.get("reason") or ""
     if (reason := reason_of(edge)) and reason != because:
         screen.block(f"reason: {reason}", indent=2)
