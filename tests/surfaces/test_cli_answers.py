@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memgraph.clock import iso, parse_time
+from memgraph.ids import short_id
 from memgraph.model.influence import SourceLine
 from memgraph.surfaces.cli.operations import REACH
 from memgraph.surfaces.cli.render import LINE_CHARS, LINES
@@ -80,6 +81,9 @@ def test_a_dry_run_shows_what_goes_and_what_stays(cli: CommandLine) -> None:
     told = cli.json("erase", "orc-1", "--memory-id", secret, *WHY)
     assert told["preview"]["begins"][secret].startswith("Ada Okafor keeps")
     looked = cli("erase", "orc-1", "--memory-id", secret, *WHY).out
+    assert "  preview\n" in looked
+    assert f"    begins\n      {short_id(secret)}  " in looked
+    assert "  this\n" not in looked
     for each in (secret, "Ada Okafor keeps the spare", "says_it"):
         assert each in looked
     named = cli.json("erase", "orc-1", "--entity", "Ada Okafor", *WHY)

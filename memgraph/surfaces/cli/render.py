@@ -123,14 +123,15 @@ def show_detail(screen: Screen, result: Any, known: Known, indent: int = 0) -> N
         memory_id, title = memory.memory_id, memory_line(memory)
         del values["memory"]
     else:
-        memory_id = str(values.get("memory_id"))
+        memory_id = str(values.get("memory_id") or "")
         title = known.get(memory_id)
+        title = "this memory" if title == "this" else title
     if type(result).__name__ in TITLES:
         title = TITLES[type(result).__name__](result)
     if title:
         screen.block(title, indent=indent, style="" if indent else "bold")
         indent += 2
-        known = {**known, memory_id: "this"}
+        known = {**known, memory_id: "this"} if memory_id else known
         values = {name: item for name, item in values.items() if item not in (0, memory_id)}
     shown = {
         name if isinstance(result, Mapping) else _label(name): item
@@ -145,7 +146,7 @@ def show_detail(screen: Screen, result: Any, known: Known, indent: int = 0) -> N
     if len(shown) < 2 and not title and is_page:
         show_rows(screen, only, known, indent)
         shown = {}
-    flat = {name: item for name, item in shown.items() if _is_flat(item, known)}
+    flat = {name: item for name, item in shown.items() if name != _BY_ID and _is_flat(item, known)}
     texts = [(name, _line(_shown_id(name, item, known), known)) for name, item in flat.items()]
     screen.fields(texts, indent=indent)
     for label, value in shown.items():
@@ -159,6 +160,8 @@ def show_detail(screen: Screen, result: Any, known: Known, indent: int = 0) -> N
 
 def _show_section(screen: Screen, label: str, value: Any, known: Known, indent: int) -> None:
     if not isinstance(value, tuple | list):
+        if label == _BY_ID:
+            value = {short_id(memory_id): text for memory_id, text in value.items()}
         screen.block(label, indent=indent, style="bold")
         show_detail(screen, value, known, indent + 2)
         return
@@ -202,7 +205,9 @@ def _is_nested(value: Any) -> bool:
     """Return True for a value that does not fit into a table."""
     if isinstance(value, tuple | list):
         return not all(map(_is_plain, value))
-    return not _is_line(value) and any(map(_is_nested, fields_of(value).values()))
+    return not _is_line(value) and any(
+        name == _BY_ID or _is_nested(item) for name, item in fields_of(value).items()
+    )
 
 
 def _is_flat(value: Any, known: Known) -> bool:
@@ -352,9 +357,11 @@ FIELDS: Final[Mapping[str, Sequence[str]]] = {
 _SHORT: Final = frozenset(
     (
         *("memory_id", "memory_ids", "edge_id", "from_id", "to_id", "first_id", "second_id"),
-        *("winner_id", "derived_from_id"),
+        *("winner_id", "derived_from_id", "derived_ids"),
     )
 )
+_BY_ID: Final = "begins"
+"""The field of texts by the ids of memories, each on a line of its own."""
 _SIDE_CHARS: Final = 40
 
 
@@ -364,6 +371,10 @@ def _said(at: int | None) -> str:
 
 _COUNTS: Final = ("counts", lambda run: {name: n for name, n in run.counts.items() if n})
 _RANKS: Final = ("ranks", lambda item: item.legs)
+_RANKS_OR_WHY: Final = (
+    "ranks",
+    lambda item: item.legs or (item.brought_by and f"added with {short_id(item.brought_by)}"),
+)
 _MODIFIERS: Final = (
     "modifiers",
     lambda item: {name: n for name, n in item.modifiers.items() if n != 1},
@@ -389,7 +400,7 @@ COLUMNS: Final[Mapping[str, Sequence[Column]]] = {
     ),
     "RecallItem": (
         ("id", lambda item: short_id(item.memory.memory_id)),
-        *("score", _RANKS, _MODIFIERS, "effective_confidence"),
+        *("score", _RANKS_OR_WHY, _MODIFIERS, "effective_confidence"),
     ),
     "ReceiptItem": ("memory_id", "score", _RANKS, _MODIFIERS, "reasons"),
     "ReceiptMention": (
