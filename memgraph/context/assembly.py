@@ -158,17 +158,21 @@ def _filled(
     """Return the lines in order of time as they are printed, and the text of which they are part.
 
     Together lines may cost more than one by one: then the last are cut, or left out with the lines
-    that belong to them. What is left of the budget goes to cut lines.
+    that belong to them. Of a contradiction that no text of this size could hold, each side goes in
+    on its own. What is left of the budget goes to cut lines.
     """
     by_id = {line.memory_id: line for line in sorted(chosen, key=lambda line: line.place)}
     filling = Filling(plan, {one: line.candidate.line for one, line in by_id.items()})
     for memory_id in by_id:
         ids = [one for one in (memory_id, *together[memory_id]) if one in by_id]
         group = [by_id[one].line for one in dict.fromkeys(ids) if one not in filling.shown]
-        if memory_id not in filling.shown:
-            lines, cost = filling.fitting(group, None)
-            if cost <= filling.budget:
-                filling.put(lines, cost)
+        if memory_id in filling.shown:
+            continue
+        lines, cost = filling.fitting(group, None)
+        if cost > filling.budget and not filling.could_hold(group):
+            lines, cost = filling.fitting(group[:1], None)
+        if cost <= filling.budget:
+            filling.put(lines, cost)
     filling.grow()
     printed = [
         replace(by_id[line.memory_id], line=line, cost=plan.cost_of(line))

@@ -308,6 +308,18 @@ def test_what_the_marks_of_lines_push_out_is_cut() -> None:
     assert whole - 25 < found.token_cost < whole
 
 
+def test_of_a_contradiction_that_no_context_of_a_size_could_hold_each_side_goes_in_alone() -> None:
+    given_ = []
+    for one, other in ((0, 1), (1, 0)):
+        made = candidate(one, Scope.PROJECT, f"Shed {one} is open.", against=(f"fact_{other:04d}",))
+        given_.append(replace(made, line=replace(made.line, contradicts=made.against)))
+    whole = assembled(given_, plan(5_000)).token_cost
+    assert len(assembled(given_, plan(whole)).items) == 2
+    found = assembled(given_, plan(whole - 1))
+    assert len(found.items) == 1
+    assert ", contradicted" in found.text
+
+
 def test_only_the_best_of_what_was_left_out_are_listed() -> None:
     given_: Sequence[ContextCandidate] = [candidate(at, Scope.PROJECT) for at in range(300)]
     found = assembled(given_, plan(0))
