@@ -317,7 +317,7 @@ def test_of_a_contradiction_that_no_context_of_a_size_could_hold_each_side_goes_
     assert len(assembled(given_, plan(whole)).items) == 2
     found = assembled(given_, plan(whole - 1))
     assert len(found.items) == 1
-    assert ", contradicted" in found.text
+    assert "(contradicted)" in found.text
 
 
 def test_only_the_best_of_what_was_left_out_are_listed() -> None:
