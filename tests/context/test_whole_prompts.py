@@ -71,7 +71,8 @@ def test_no_hostile_text_leaves_its_half(form: BlockFormat) -> None:
         assert [at for at, each in enumerate(lines) if each == BEGINS[form]][-1] == first
         assert "\n".join(lines[first:]) == block
         fences = 2 if form is BlockFormat.FENCED else 1
-        plain = re.sub(r"\\.", "", prompt)
+        # Only the other two forms write a backslash before what could be a mark.
+        plain = prompt if form is BlockFormat.FENCED else re.sub(r"\\.", "", prompt)
         assert (plain.count("<memory "), plain.count("</memory ")) == (
             fences,
             fences,
